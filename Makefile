@@ -1,0 +1,205 @@
+# knit-sandbox: one non-recursive makefile. Objects go below build/<variant>/.
+#
+#   make                 the program            make check        lint, unit, sim, integ, hostile
+#   make demo            the judge examples     make SAN=asan     address + undefined sanitizers
+#   make install         PREFIX=, DESTDIR=      make SAN=tsan     thread sanitizer (lanes)
+#   V=1 shows commands, CC=clang another compiler, WERROR=1 warnings are errors, B= the folder.
+
+VERSION := 0.1.0
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+LIBEXECDIR ?= $(PREFIX)/libexec/knit-sandbox
+DATADIR ?= $(PREFIX)/share/knit-sandbox
+MANDIR ?= $(PREFIX)/share/man
+DOCDIR ?= $(PREFIX)/share/doc/knit-sandbox
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+SAN ?=
+B ?= build/$(if $(SAN),$(SAN),$(notdir $(firstword $(CC))))
+V ?= 0
+Q := $(if $(filter 0,$(V)),@,)
+say = $(if $(filter 0,$(V)),@printf '  %-6s %s\n' $(1) $(2),@:)
+PKG_CONFIG ?= pkg-config
+
+need := libseccomp jansson libcap
+missing := $(strip $(foreach p,$(need),$(if $(shell $(PKG_CONFIG) --exists $(p) && echo y),,$(p))))
+no_build_goals := clean dist format format-check check-lint uninstall help
+ifneq ($(missing),)
+ifneq ($(filter-out $(no_build_goals),$(or $(MAKECMDGOALS),all)),)
+$(error missing libraries: $(missing) (pkg-config). Debian: apt-get install libseccomp-dev libjansson-dev libcap-dev; or run: sh setup.sh demo)
+endif
+endif
+
+warn := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+	-Wold-style-definition -Wpointer-arith -Wcast-qual -Wwrite-strings -Wformat=2 \
+	-Wvla -Wundef -Wswitch-enum -Wimplicit-fallthrough -fno-common \
+	$(if $(WERROR),-Werror)
+hard := -fstack-protector-strong -fstack-clash-protection -fPIE
+san_asan := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+san_tsan := -fsanitize=thread -fno-omit-frame-pointer
+san := $(if $(SAN),$(or $(san_$(SAN)),$(error SAN is asan or tsan)))
+opt := $(if $(SAN),-O1,-O2 -D_FORTIFY_SOURCE=2)
+
+lib_cflags := $(shell $(PKG_CONFIG) --cflags $(need) 2>/dev/null)
+lib_libs := $(shell $(PKG_CONFIG) --libs $(need) 2>/dev/null)
+
+base := -std=gnu11 -D_GNU_SOURCE -I. -I$(B)/gen -g $(warn) -MMD -MP
+cflags := $(base) $(opt) $(hard) $(san) $(lib_cflags) $(CFLAGS)
+ldflags := -pie -Wl,-z,relro,-z,now,-z,noexecstack $(san) $(LDFLAGS)
+# The stub runs before and around untrusted code: static, libc only, never sanitized.
+# Its stack protector would read a TLS that a cell's init shares; -fno-... keeps that code plain.
+stub_cflags := $(base) -O2 -DKN_STUB -fno-pie -fno-stack-protector -Wconversion $(CFLAGS)
+stub_ldflags := -static -no-pie -Wl,-z,relro,-z,now,-z,noexecstack
+
+ipc_src := $(sort $(wildcard ipc/*.c))
+sandbox_src := $(sort $(wildcard sandbox/*.c))
+sup_src := $(sort $(wildcard supervisor/*.c supervisor/core/*.c))
+cmd_src := $(sort $(wildcard cmd/*.c))
+stub_src := $(sort $(wildcard sandbox/stub/*.c)) $(ipc_src)
+lib_src := $(ipc_src) $(sandbox_src) $(sup_src)
+
+obj = $(patsubst %.c,$(B)/%.o,$(1))
+stub_obj := $(patsubst %.c,$(B)/stub/%.o,$(stub_src))
+
+.PHONY: all
+all: $(B)/knit-sandbox
+
+# -Wconversion where a silent narrowing would be a hole.
+$(call obj,$(ipc_src) $(filter supervisor/core/%,$(sup_src))): extra := -Wconversion
+
+$(B)/%.o: %.c $(B)/gen/version.h
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(cflags) $(extra) -c -o $@ $<
+
+$(B)/stub/%.o: %.c
+	$(call say,CC-S,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(stub_cflags) -c -o $@ $<
+
+$(B)/gen/version.h: Makefile
+	@mkdir -p $(@D)
+	@printf '#define KN_VERSION "%s"\n#define KN_DATADIR "%s"\n' '$(VERSION)' '$(DATADIR)' > $@.tmp
+	@cmp -s $@.tmp $@ 2>/dev/null && rm $@.tmp || mv $@.tmp $@
+
+$(B)/knit-worker: $(stub_obj)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(stub_ldflags) -o $@ $^
+
+# The stub travels inside the program and is started from a sealed memfd: it has no name
+# that a task could reach, and cannot differ from the supervisor that speaks to it.
+$(B)/gen/stub_image.o: $(B)/knit-worker
+	@mkdir -p $(@D)
+	@printf '.section .rodata\n.global kn_stub_image\n.global kn_stub_image_end\n.balign 16\nkn_stub_image:\n.incbin "%s"\nkn_stub_image_end:\n.section .note.GNU-stack,"",%%progbits\n' '$(B)/knit-worker' > $(B)/gen/stub_image.s
+	$(Q)$(CC) -c -o $@ $(B)/gen/stub_image.s
+
+# The presets travel inside the program too: JSON files of policies/ as strings.
+preset_json := $(sort $(wildcard policies/*.json))
+$(B)/gen/presets.o: $(preset_json) Makefile
+	@mkdir -p $(@D)
+	@{ for f in $(preset_json); do n=$$(basename $$f .json | tr - _); \
+	  printf '.section .rodata\n.global kn_preset_%s\n.global kn_preset_%s_end\nkn_preset_%s:\n.incbin "%s"\nkn_preset_%s_end:\n.byte 0\n' $$n $$n $$n $$f $$n; done; \
+	  printf '.section .note.GNU-stack,"",%%progbits\n'; } > $(B)/gen/presets.s
+	$(Q)$(CC) -c -o $@ $(B)/gen/presets.s
+
+gen_obj := $(B)/gen/stub_image.o $(B)/gen/presets.o
+
+$(B)/libknit.a: $(call obj,$(lib_src)) $(gen_obj)
+	$(call say,AR,$@)
+	@rm -f $@
+	$(Q)ar rcs $@ $^
+
+$(B)/knit-sandbox: $(call obj,$(cmd_src)) $(B)/libknit.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ldflags) -o $@ $^ $(lib_libs)
+
+# ---- tests ----
+unit_src := $(sort $(wildcard tests/unit/test_*.c))
+unit_bin := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(unit_src))
+testlib_src := $(sort $(wildcard tests/lib/*.c))
+$(B)/tests/unit/%: $(B)/tests/unit/%.o $(call obj,$(testlib_src)) $(B)/libknit.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ldflags) -o $@ $^ $(lib_libs) -lcmocka -lpthread
+.PRECIOUS: $(B)/tests/unit/%.o
+
+probe_src := $(sort $(wildcard tests/probes/*.c))
+probe_bin := $(patsubst tests/probes/%.c,$(B)/probes/%,$(probe_src))
+$(B)/probes/%: tests/probes/%.c
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -I. -O1 -g -Wall -Wextra -static -o $@ $< -lpthread
+
+hostile_src := $(sort $(wildcard tests/hostile/*.c))
+hostile_bin := $(patsubst tests/hostile/%.c,$(B)/hostile/%,$(hostile_src))
+$(B)/hostile/%: tests/hostile/%.c tests/hostile/hostile.h
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -O1 -g -Wall -Wextra -Wno-unused-function -o $@ $< -pthread
+
+sim_bin := $(if $(wildcard tests/sim/*.c),$(B)/tests/sim/sim)
+$(B)/tests/sim/sim: $(call obj,$(sort $(wildcard tests/sim/*.c)) $(testlib_src)) $(call obj,$(filter supervisor/core/%,$(sup_src)) ipc/err.c ipc/clock.c)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ldflags) -o $@ $^
+
+stress_src := $(sort $(wildcard tests/stress/*.c))
+stress_bin := $(patsubst tests/stress/%.c,$(B)/tests/stress/%,$(stress_src))
+$(B)/tests/stress/%: $(B)/tests/stress/%.o $(B)/libknit.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ldflags) -o $@ $^ $(lib_libs) -lpthread
+.PRECIOUS: $(B)/tests/stress/%.o
+
+.PHONY: tests check check-lint check-unit check-sim check-integ check-hostile stress
+tests: all $(unit_bin) $(probe_bin) $(hostile_bin) $(sim_bin)
+check: check-lint check-unit check-sim check-integ check-hostile
+
+check-lint:
+	@for t in tests/lint/*.sh; do echo "== $$t"; B=$(B) CC="$(CC)" sh $$t || exit 1; done
+check-unit: $(unit_bin)
+	@for t in $(unit_bin); do echo "== $$t"; $$t || exit 1; done
+SIM_ARGS ?=
+check-sim: $(sim_bin)
+	@for t in $(sim_bin); do $$t $(SIM_ARGS) || exit 1; done
+check-integ: all $(probe_bin)
+	B=$(abspath $(B)) prove --timer $(PROVE_ARGS) $(or $(T),$(sort $(wildcard tests/integ/*.t)))
+check-hostile: all $(hostile_bin) $(probe_bin)
+	B=$(abspath $(B)) prove --timer $(PROVE_ARGS) $(sort $(wildcard tests/hostile/*.t))
+stress: $(stress_bin)
+	@for t in $(stress_bin); do echo "== $$t"; $$t || exit 1; done
+
+.PHONY: demo examples
+demo: all
+	sh examples/judge/demo.sh $(B)/knit-sandbox
+examples: demo
+
+# ---- format, install ----
+c_files = $(shell git ls-files '*.c' '*.h' ':!tests/hostile')
+.PHONY: format format-check analyze install uninstall dist clean
+format:
+	clang-format -i $(c_files)
+format-check:
+	clang-format --dry-run -Werror $(c_files)
+analyze:
+	cppcheck --quiet --enable=warning,portability --inline-suppr --error-exitcode=1 \
+	  --suppress=missingIncludeSystem -I. $(lib_src) $(cmd_src)
+
+man_pages := $(sort $(wildcard man/*.[1-8]))
+install: all
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(DATADIR)/policies $(DESTDIR)$(DATADIR)/schemas $(DESTDIR)$(DOCDIR)
+	install -m 755 $(B)/knit-sandbox $(DESTDIR)$(BINDIR)/knit-sandbox
+	install -m 644 $(preset_json) $(DESTDIR)$(DATADIR)/policies/
+	$(if $(wildcard policies/schemas/*.json),install -m 644 $(wildcard policies/schemas/*.json) $(DESTDIR)$(DATADIR)/schemas/)
+	install -m 644 README.md NEWS.md SECURITY.md LICENSE $(DESTDIR)$(DOCDIR)/
+	for m in $(man_pages); do s=$${m##*.}; install -d $(DESTDIR)$(MANDIR)/man$$s && \
+	  install -m 644 $$m $(DESTDIR)$(MANDIR)/man$$s/ || exit 1; done
+uninstall:
+	rm -f $(DESTDIR)$(BINDIR)/knit-sandbox
+	rm -rf $(DESTDIR)$(DATADIR) $(DESTDIR)$(DOCDIR)
+	for m in $(notdir $(man_pages)); do rm -f $(DESTDIR)$(MANDIR)/man$${m##*.}/$$m; done
+dist:
+	git archive --prefix=knit-sandbox-$(VERSION)/ -o knit-sandbox-$(VERSION).tar.gz HEAD
+clean:
+	rm -rf build
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,0 +1,63 @@
+/* ipc/lane.h: the two private lanes of a slice: submit (supervisor -> worker, with
+ * take-back) and return (worker -> supervisor). 32 slots, toggle words.
+ *
+ * Producer and consumer are in different, mutually distrusting processes. All state
+ * that decides anything is private to the caller (struct kn_submit, kn_return_*);
+ * shared words are loaded once, into locals. Publishing, claiming and retiring never
+ * wait for the other side. Ordering contract: layout.h, labels P1, C1, C2, R1 to R4.
+ */
+#ifndef KN_IPC_LANE_H
+#define KN_IPC_LANE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ipc/arena.h"
+
+/* ---- submit lane, supervisor side ---- */
+struct kn_submit {
+	uint32_t published; /* shadow of our own word */
+	uint32_t
+	    offered; /* slots we published and have not seen claimed, by our record */
+};
+void kn_submit_init(struct kn_submit *s);
+/* A free slot by our own record, or -1. Free means: never offered, or seen claimed by
+ * the worker, or taken back. The shared word can only make a slot busy for longer. */
+int kn_submit_free(struct kn_submit *s, const struct kn_slice *sl);
+/* Write header and inline bytes to slot and publish it. slot from kn_submit_free. */
+void kn_submit_publish(struct kn_submit *s, const struct kn_slice *sl, int slot,
+    const struct kn_slot_head *head, const void *inline_bytes);
+/* Mask of offered slots that the worker has claimed since the last call; they leave
+ * `offered`. Bits of slots never offered are a violation: *out_violation is set. */
+uint32_t kn_submit_claimed(
+    struct kn_submit *s, const struct kn_slice *sl, bool *out_violation);
+/* Try to take slot back. true: ours again, the worker will not run it. false: the
+ * worker claimed it first (kn_submit_claimed will tell). Bounded tries. */
+bool kn_submit_take_back(struct kn_submit *s, const struct kn_slice *sl, int slot);
+
+/* ---- submit lane, worker side ---- */
+/* Copy slot's header and inline bytes out, then claim it. true: the copy is ours to
+ * run. false: not pending, or taken back. */
+bool kn_submit_claim(const struct kn_slice *sl, int slot, struct kn_slot_head *out_head,
+    uint8_t out_inline[KN_INLINE_MAX]);
+
+/* ---- return lane, worker side ---- */
+struct kn_return_tx {
+	uint32_t published;
+};
+/* Publish; false if all 32 slots are busy (the supervisor is behind). */
+bool kn_return_publish(struct kn_return_tx *r, const struct kn_slice *sl,
+    const struct kn_slot_head *head, const void *inline_bytes);
+
+/* ---- return lane, supervisor side ---- */
+struct kn_return_rx {
+	uint32_t retired;
+	unsigned cursor;
+};
+/* Copy the next pending slot out, oldest first as far as the cursor can tell, without
+ * retiring it. Returns the slot or -1. */
+int kn_return_peek(struct kn_return_rx *r, const struct kn_slice *sl,
+    struct kn_slot_head *out_head, uint8_t out_inline[KN_INLINE_MAX]);
+void kn_return_retire(struct kn_return_rx *r, const struct kn_slice *sl, int slot);
+
+#endif

@@ -1,0 +1,145 @@
+/* ipc/layout.h: the wire format of the arena: sizes, offsets, and a card for each
+ * shared word. Nothing here is read back from memory that a worker can write:
+ * geometry is computed by kn_layout_of() from numbers kept privately.
+ *
+ *   [ header page | slice 0 | slice 1 | ... | slice N-1 ]       all page-aligned
+ *   slice: [ control page | submit slots | return slots | submit area | return area ]
+ *
+ * Version 1 has private lanes only; a shared submit region would come between the
+ * header and slice 0 and raise KN_LAYOUT_VERSION.
+ */
+#ifndef KN_IPC_LAYOUT_H
+#define KN_IPC_LAYOUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	KN_LAYOUT_VERSION = 1,
+	KN_LINE = 64,	     /* cache line: every hot word has its own */
+	KN_SLOTS = 32,	     /* slots a lane: one bit each in a 32-bit word */
+	KN_INLINE_MAX = 512, /* payload bytes inside a slot: 8 lines */
+	KN_SLOT_BYTES = 576, /* 9 lines: inline payload, then the header line */
+	KN_AREAS = 32,	     /* live payload areas per direction */
+	KN_PAGE = 4096,
+	KN_WORKERS_MAX = 256,
+	KN_ABORT_BITS = 258,
+};
+#define KN_ARENA_MAGIC 0x31544e4b58424e53ull /* "SNBXKNT1" little-endian */
+
+/* Written once by the supervisor before the first launch, never after.
+ * writer: supervisor.  readers: stubs (each checks it against its boot record).
+ * Plain access: exclusive because no worker exists yet; the launch orders it. */
+struct kn_arena_head {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t worker_n;
+	uint64_t arena_bytes;
+	uint64_t slice_bytes;
+	uint64_t submit_area_bytes;
+	uint64_t return_area_bytes;
+	uint8_t pool_id[16];
+};
+
+/* Stop word values. run -> requested (supervisor) -> acknowledged (worker, in its
+ * own word): the worker has seen it and will claim nothing more. */
+enum kn_stop { KN_STOP_RUN = 0, KN_STOP_REQUESTED = 1 };
+
+#define KN_WORD32(name) _Alignas(KN_LINE) uint32_t name
+
+/* The control page of a slice. Each word alone on its cache line. */
+struct kn_control {
+	/* stop: writer supervisor, readers worker.
+	 * S1 kn_control_stop store release <-> S2 kn_control_stopping load acquire.
+	 * If the supervisor dies the socket ends, which the worker also watches. */
+	KN_WORD32(stop);
+	/* stop_ack: writer worker, reader supervisor. S3 store release <-> S4 load
+	 * acquire. 1: stop seen, nothing more will be claimed. If the worker dies
+	 * before S3 the supervisor's deadline (stop_ack_ms) kills it; an ack is never
+	 * proof of an end. */
+	KN_WORD32(stop_ack);
+	/* armed: writer supervisor, reader worker; see ipc/bell.h.
+	 * B1 kn_bell_arm seq_cst rmw <-> B2 kn_bell_ring seq_cst rmw/load.
+	 * If the worker dies between publishing and ringing, its pidfd wakes the loop.
+	 */
+	KN_WORD32(armed);
+	/* begun: writer worker. (task << 32 | gen) of the task being run, stored before
+	 * it starts; 0 when idle. begun_ns: CLOCK_MONOTONIC when, stored before begun.
+	 * G1 kn_control_begin store release <-> G2 kn_control_begun load acquire.
+	 * If the worker dies before G1 the task was claimed and did not start. */
+	_Alignas(KN_LINE) uint64_t begun;
+	_Alignas(KN_LINE) uint64_t begun_ns;
+	/* submit_published: writer supervisor, readers worker. Toggle bits.
+	 * P1 kn_submit_publish store release <-> C1 kn_submit_pending load acquire,
+	 * carries the slot's header, inline bytes and area bytes.
+	 * If the supervisor dies before P1 the worker never sees the task. */
+	KN_WORD32(submit_published);
+	/* submit_claimed: writers worker and supervisor, by 64-bit compare-exchange
+	 * only. low half: toggle bits, high half: a count raised by each exchange
+	 * (defeats ABA). Slot s is pending while bit s of published ^ claimed is set.
+	 * Who flips it owns the task: the worker (having copied the request out before)
+	 * or the supervisor (taking it back). C2 acq_rel exchange <-> C2 of the other
+	 * side. If the worker dies before C2 the task was never claimed and is queued
+	 * again; after it, the task may have run. */
+	_Alignas(KN_LINE) uint64_t submit_claimed;
+	/* return_published: writer worker, reader supervisor. Toggle bits.
+	 * R1 kn_return_publish store release <-> R2 kn_return_pending load acquire.
+	 * If the worker dies before R1 the result is lost: worker-lost. */
+	KN_WORD32(return_published);
+	/* return_retired: writer supervisor, reader worker. Toggle bits.
+	 * R3 kn_return_retire store release <-> R4 kn_return_publish load acquire. */
+	KN_WORD32(return_retired);
+	/* submit_freed: writer worker, reader supervisor: one bit an area, by atomic
+	 * xor. A1 kn_payload_free xor release <-> A2 kn_payload_alloc load acquire. */
+	KN_WORD32(submit_freed);
+	/* return_freed: writer supervisor, reader worker. As submit_freed: A1 <-> A2.
+	 */
+	KN_WORD32(return_freed);
+};
+_Static_assert(sizeof(struct kn_control) <= KN_PAGE, "control fits a page");
+
+/* The header line of a slot. Plain access: exclusive by P1/C2 (submit) or R1/R3. */
+struct kn_slot_head {
+	uint16_t kind; /* enum kn_req_kind */
+	uint16_t flags;
+	uint32_t task;	      /* index in the supervisor's own table */
+	uint32_t gen;	      /* attempt stamp of that index, never 0 */
+	uint32_t area;	      /* area index, or KN_AREA_INLINE */
+	uint32_t payload_off; /* from the start of the direction's area */
+	uint32_t payload_len; /* bytes */
+	uint32_t type;	      /* type tag; 0 for kinds ping and exec */
+	uint32_t fd_n;	      /* descriptors that travel on the socket for this task */
+	uint64_t deadline_ns; /* informative */
+	uint8_t reserved[24];
+};
+#define KN_AREA_INLINE 0xffffffffu
+_Static_assert(sizeof(struct kn_slot_head) == KN_LINE, "header is one line");
+
+struct kn_slot {
+	_Alignas(KN_LINE) uint8_t inline_bytes[KN_INLINE_MAX];
+	struct kn_slot_head head;
+};
+_Static_assert(sizeof(struct kn_slot) == KN_SLOT_BYTES, "slot is nine lines");
+
+enum kn_req_kind {
+	KN_REQ_PING = 1, /* payload echoed back unchanged; proves ready */
+	KN_REQ_EXEC = 2, /* payload: ipc/job.h */
+	KN_REQ_N
+};
+
+/* Geometry, kept in private memory by whoever uses it. */
+struct kn_layout {
+	uint32_t worker_n;
+	uint64_t submit_area_bytes, return_area_bytes;
+	/* offsets from the start of a slice */
+	uint64_t submit_slots_off, return_slots_off, submit_area_off, return_area_off;
+	uint64_t slice_bytes;
+	uint64_t arena_bytes;
+};
+/* Pure. Returns 0, or -1 if a number is out of range or the sum overflows. */
+int kn_layout_of(uint32_t worker_n, uint64_t submit_area_bytes,
+    uint64_t return_area_bytes, struct kn_layout *out);
+/* Offset of slice i from the start of the arena. */
+uint64_t kn_layout_slice_off(const struct kn_layout *l, uint32_t worker);
+
+#endif

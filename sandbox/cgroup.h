@@ -1,0 +1,56 @@
+/* sandbox/cgroup.h: where the machine grants cgroups, a directory per pool and two per
+ * worker, in v1 and v2 hierarchies at once.
+ *
+ *   <own cgroup>/knit-<pool id>/w<N>     the worker's cap, held by the supervisor
+ *   <own cgroup>/knit-<pool id>/w<N>/t   everything of the worker lives here; the
+ *                                        task's limit is set by the stub through
+ *                                        descriptors it was given, below the cap
+ *
+ * What each controller could be given is told by kn_cgroup_has(). Kills use
+ * cgroup.kill on any v2 hierarchy, also one without controllers. All directories bear
+ * the pool id; kn_cgroup_sweep() removes those of supervisors that are gone.
+ */
+#ifndef KN_SANDBOX_CGROUP_H
+#define KN_SANDBOX_CGROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "ipc/control.h"
+
+struct kn_err;
+struct kn_cgroup; /* the pool's */
+
+/* Makes the pool's directories wherever it may; having none is not an error. */
+int kn_cgroup_open(const uint8_t pool_id[16], uint32_t worker_n, struct kn_cgroup **out,
+    struct kn_err *e);
+/* Kill what is left, remove all directories (bounded wait), free. */
+void kn_cgroup_close(struct kn_cgroup *g);
+bool kn_cgroup_has_memory(const struct kn_cgroup *g);
+bool kn_cgroup_has_pids(const struct kn_cgroup *g);
+bool kn_cgroup_has_cpu(const struct kn_cgroup *g);
+bool kn_cgroup_has_kill(const struct kn_cgroup *g);
+
+/* Make or clean w's directories, set the worker's caps (0: none), swap 0. */
+int kn_cgroup_prepare(
+    struct kn_cgroup *g, uint32_t w, uint64_t memory, uint64_t pids, struct kn_err *e);
+/* Descriptors of the cgroup.procs files that the launching child writes "0" to before
+ * it drops its privileges; borrowed, valid until the worker is released. */
+size_t kn_cgroup_join_fds(struct kn_cgroup *g, uint32_t w, int *fds, size_t max);
+/* Fill fds[KN_BOOT_FD_MEM_LIMIT..] with fresh descriptors (caller closes), set bits in
+ * *has and format flags in *flags; -1 where this machine has no such file. */
+int kn_cgroup_boot_fds(struct kn_cgroup *g, uint32_t w, int fds[KN_BOOT_FD_N],
+    uint32_t *has, uint32_t *flags, struct kn_err *e);
+/* Bytes charged and processes counted now, 0 if not known. */
+uint64_t kn_cgroup_memory_now(struct kn_cgroup *g, uint32_t w);
+uint64_t kn_cgroup_pids_now(struct kn_cgroup *g, uint32_t w);
+/* Kill everything in w; 0, or -1 if this machine has no cgroup.kill. */
+int kn_cgroup_kill(struct kn_cgroup *g, uint32_t w);
+/* After the reap: remove w's directories. */
+void kn_cgroup_release(struct kn_cgroup *g, uint32_t w);
+/* Remove directories of our naming whose supervisor is dead. Returns how many. */
+unsigned kn_cgroup_sweep(void);
+
+#endif

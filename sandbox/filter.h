@@ -1,0 +1,27 @@
+/* sandbox/filter.h: policy -> two classic BPF programs, through libseccomp.
+ *
+ * worker: the policy plus the calls that only the stub needs; loaded once in the stub.
+ * cell: short; takes back what only the stub needs, with the action the policy has for
+ * each such call. A filter can only narrow, so the pair equals the policy exactly.
+ * i386 and x32 are refused by an architecture check. Binary tree where libseccomp can.
+ */
+#ifndef KN_SANDBOX_FILTER_H
+#define KN_SANDBOX_FILTER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct kn_policy;
+struct kn_err;
+
+struct kn_filter {
+	void *worker_bpf, *cell_bpf; /* struct sock_filter arrays, owned */
+	uint32_t worker_n, cell_n;   /* instructions; checked <= 4096 */
+};
+int kn_filter_build(const struct kn_policy *p, struct kn_filter *out, struct kn_err *e);
+void kn_filter_fini(struct kn_filter *f);
+/* Called by the policy check: 0, or -1 with the unknown group or call named. */
+int kn_filter_check_group(const char *group, struct kn_err *e);
+int kn_filter_check_call(const char *name, struct kn_err *e);
+
+#endif

@@ -1,0 +1,30 @@
+/* sandbox/host.h: what this machine offers; probed once, cheaply, at start.
+ * Only what a run needs is probed; kn_host_probe() must stay below a millisecond.
+ */
+#ifndef KN_SANDBOX_HOST_H
+#define KN_SANDBOX_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct kn_err;
+struct kn_policy;
+
+struct kn_host {
+	bool root; /* effective uid 0 with CAP_SETUID, CAP_SETGID, CAP_SYS_ADMIN */
+	uid_t uid;
+	gid_t gid;	       /* of the caller */
+	uint32_t landlock_abi; /* 0: none */
+	bool mseal;
+	uint32_t cpus;	 /* usable by this process (affinity) */
+	uint64_t memory; /* bytes, bounded by our own cgroup limit where readable */
+	char bwrap[256]; /* absolute path of the bwrap that will be used */
+	uid_t worker_uid_base; /* root: first host uid of this supervisor's workers */
+	uint32_t worker_uid_n;
+};
+int kn_host_probe(struct kn_host *h, struct kn_err *e);
+/* Why user namespaces do not work here, for a failed launch: fills the hint. */
+void kn_host_explain_launch(const struct kn_host *h, struct kn_err *e);
+
+#endif

@@ -1,0 +1,66 @@
+/* sandbox/launch.h: turns a policy into running, confined workers.
+ *
+ * A launcher is built once per pool: argument vectors, bind sources resolved to
+ * descriptors once (never again by name), stub image in a sealed memfd, cgroups. Then
+ * kn_launch_start() per worker: fork, join cgroup, as root take the worker's own uid
+ * (idmapped mounts for the caller's files), exec bwrap, which execs the stub as PID 1.
+ */
+#ifndef KN_SANDBOX_LAUNCH_H
+#define KN_SANDBOX_LAUNCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ipc/fd.h"
+#include "ipc/layout.h"
+#include "sandbox/layer.h"
+
+struct kn_policy;
+struct kn_host;
+struct kn_err;
+struct kn_launcher;
+struct kn_filter;
+
+/* Checks everything that can be checked before a process is started: binds exist,
+ * required layers can be had (else -1: refused, by name). policy and host are
+ * borrowed for the launcher's life. */
+int kn_launcher_new(const struct kn_policy *p, const struct kn_host *h,
+    const uint8_t pool_id[16], uint32_t worker_n, const struct kn_layout *layout,
+    struct kn_launcher **out, struct kn_err *e);
+void kn_launcher_free(struct kn_launcher *l); /* also removes the cgroups */
+const struct kn_layers *kn_launcher_layers(const struct kn_launcher *l);
+
+struct kn_launched {
+	struct kn_proc proc; /* the launcher process (bwrap's outer one) */
+	int sock;	     /* our end of the private socket */
+	int err_fd;  /* read end, non-blocking: what the launcher prints on stderr */
+	int bell_fd; /* the worker's doorbell eventfd (ours to poll) */
+};
+#define KN_LAUNCHED_NONE \
+	{ \
+		{ -1, 0 }, -1, -1, -1 \
+	}
+
+/* Start worker w. Fails before or at exec with the step in e. On success the child is
+ * on its way; nothing is ready yet. The BOOT message is sent by kn_launch_boot(), so
+ * that the filter can be compiled while bwrap starts. */
+int kn_launch_start(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
+    struct kn_launched *out, struct kn_err *e);
+int kn_launch_boot(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
+    const struct kn_filter *f, int arena_fd, const struct kn_launched *lw,
+    struct kn_err *e);
+/* Kill all of worker w, best means first: cgroup.kill, then SIGKILL to proc. */
+void kn_launch_kill(struct kn_launcher *l, uint32_t w, const struct kn_launched *lw);
+/* After the reap: release cgroup directories and descriptors. */
+void kn_launch_release(struct kn_launcher *l, uint32_t w, struct kn_launched *lw);
+/* The whole argument vector as it would be executed, for --dry-run: NULL-terminated,
+ * owned by the launcher. */
+const char *const *kn_launcher_argv(const struct kn_launcher *l);
+uint64_t kn_launcher_idle_memory(struct kn_launcher *l, uint32_t w);
+/* Text for a worker that ended before it was ready: its stderr (made printable), exit
+ * status and the likely cause turned into one error with a hint. */
+void kn_launch_explain(const struct kn_launcher *l, const char *stderr_text,
+    int wait_status, struct kn_err *e);
+
+#endif

@@ -1,0 +1,180 @@
+/* sandbox/policy.h: a policy document -> an immutable struct kn_policy.
+ *
+ * kn_policy_load() merges preset, extends chain, files, --set and flag settings in the
+ * order given, checks the result once, and keeps the origin of each value. Errors name
+ * file, line, column and JSON pointer, and for an unknown key the nearest known one.
+ * All strings and arrays are owned by the policy; kn_policy_free() ends them all.
+ * Paths that came from a file are already absolute (relative to that file's folder);
+ * paths from flags are relative to the caller's working directory, likewise absolute.
+ */
+#ifndef KN_SANDBOX_POLICY_H
+#define KN_SANDBOX_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sandbox/layer.h"
+
+struct kn_err;
+
+/* What to merge, in order. */
+enum kn_policy_src_type {
+	KN_SRC_NAMED, /* preset name or file name (a name with '/' or ".json" is a file)
+		       */
+	KN_SRC_SET,   /* text "/json/pointer=VALUE"; label is the flag as typed */
+	KN_SRC_VALUE, /* pointer + text: a flag such as --memory; VALUE as for SET */
+	KN_SRC_MOUNT, /* text: host path, at: inside path, writable: appended mount */
+};
+struct kn_policy_src {
+	enum kn_policy_src_type type;
+	const char *text;
+	const char *pointer; /* VALUE */
+	const char *at;	     /* MOUNT; NULL: same as text */
+	bool writable;	     /* MOUNT */
+	const char *label;   /* for messages and origins: "--memory" */
+};
+
+enum kn_mount_type {
+	KN_MOUNT_BIND,
+	KN_MOUNT_TMPFS,
+	KN_MOUNT_DIR,
+	KN_MOUNT_SYMLINK,
+};
+struct kn_mount {
+	enum kn_mount_type type;
+	const char *source; /* BIND: absolute host path; SYMLINK: link text */
+	const char *at;	    /* absolute, clean (no "..", ".", "//"), inside */
+	bool writable;	    /* BIND */
+	bool optional; /* BIND: skip if the source does not exist (system root only) */
+	bool user;     /* asked for by caller or policy file, not by a system root */
+	uint64_t bytes, inodes; /* TMPFS */
+	const char *origin;	/* "--bind", "policy.json:/filesystem/mounts/0" */
+};
+
+enum kn_seccomp_action { KN_SC_ALLOW, KN_SC_ERRNO, KN_SC_KILL, KN_SC_LOG };
+enum kn_cmp_op {
+	KN_CMP_NE,
+	KN_CMP_LT,
+	KN_CMP_LE,
+	KN_CMP_EQ,
+	KN_CMP_GE,
+	KN_CMP_GT,
+	KN_CMP_MASKED_EQ
+};
+struct kn_seccomp_arg {
+	unsigned index;
+	enum kn_cmp_op op;
+	uint64_t value,
+	    value_two; /* MASKED_EQ: mask = value, compared with value_two */
+};
+struct kn_seccomp_rule {
+	const char *const *names;
+	size_t name_n;
+	enum kn_seccomp_action action;
+	unsigned errno_ret;		   /* ERRNO */
+	const struct kn_seccomp_arg *args; /* all must hold */
+	size_t arg_n;
+	const char *why, *origin;
+};
+
+enum kn_kind { KN_KIND_EXEC };
+enum kn_launcher_type { KN_LAUNCHER_BWRAP };
+enum kn_network { KN_NET_NONE, KN_NET_HOST };
+enum kn_isolation { KN_ISOLATION_CELL };
+enum kn_ipc_scope { KN_IPC_TASK, KN_IPC_WORKER };
+enum kn_root { KN_ROOT_SYSTEM, KN_ROOT_EMPTY };
+enum kn_landlock { KN_LANDLOCK_AUTO, KN_LANDLOCK_ON, KN_LANDLOCK_OFF };
+
+struct kn_task_limits { /* 0: none, but core 0 is zero */
+	uint64_t memory, pids, cpu_ms, nofile, fsize, stack, core;
+	uint64_t stdout_bytes, stderr_bytes; /* captured; UINT64_MAX: uncapped */
+};
+struct kn_timeouts {
+	uint32_t queue_ms, claim_ms, task_ms, hard_ms, grace_ms, stop_ack_ms, start_ms;
+};
+
+struct kn_policy {
+	char hash[72]; /* "sha256:<64 hex>" of the merged canonical document */
+	struct {
+		uint32_t workers; /* 0: decided by the machine */
+		enum kn_kind kind;
+		enum kn_isolation isolation;
+		enum kn_ipc_scope ipc;
+		uint32_t spares;
+		uint32_t recycle_tasks, recycle_s;
+		uint64_t recycle_memory;
+		uint32_t retries;
+	} pool;
+	enum kn_launcher_type launcher;
+	uint32_t require, allow_degraded; /* bit per enum kn_layer */
+	/* limits asked for by name (a flag, --set, a policy file or a strict preset)
+	 * are enforced or refused: a bit in `require` stands for each such layer
+	 * already. */
+	struct {
+		enum kn_root root;
+		const struct kn_mount
+		    *mounts; /* in mount order; the expanded system root first */
+		size_t mount_n;
+		uint64_t tmp_bytes, tmp_inodes;	  /* private /tmp of a cell */
+		uint64_t shm_bytes;		  /* /dev/shm */
+		uint64_t task_bytes, task_inodes; /* /task */
+		const char *const
+		    *task_paths; /* roots below which a task line may name "path" */
+		size_t task_path_n;
+	} fs;
+	enum kn_network network;
+	struct {
+		const char *const *inherit;
+		size_t inherit_n;
+		const char *const *set;
+		size_t set_n; /* "K=V" */
+	} env;
+	struct {
+		bool worker_uid; /* "auto": own host uid per worker as root */
+		const char *hostname;
+	} identity;
+	struct {
+		const char *const *groups;
+		size_t group_n; /* effective, after add/remove/replace */
+		const struct kn_seccomp_rule *rules;
+		size_t rule_n;
+		enum kn_seccomp_action unlisted;
+		unsigned unlisted_errno;
+	} seccomp;
+	enum kn_landlock landlock;
+	struct {
+		uint64_t memory, pids;
+	} worker; /* 0: none */
+	struct kn_task_limits task;
+	bool output_kill; /* on_output_limit: "kill" */
+	struct kn_timeouts timeouts;
+	uint64_t payload_max, payload_area;
+};
+
+/* No sources at all means the preset "default". */
+int kn_policy_load(const struct kn_policy_src *src, size_t src_n,
+    struct kn_policy **out, struct kn_err *e);
+void kn_policy_free(struct kn_policy *p);
+/* The merged document as pretty JSON (malloc'ed), for --dry-run. */
+char *kn_policy_text(const struct kn_policy *p);
+/* Names of the shipped presets, NULL-terminated. */
+const char *const *kn_policy_presets(void);
+
+/* A task line's own limits: tighten only. Starts from the policy's; each set field of
+ * `want` must not be looser, else -1 with the pointer in e ("/limits/task/memory"). */
+struct kn_task_ask {
+	bool has_memory, has_pids, has_cpu_ms, has_nofile, has_fsize, has_stack,
+	    has_core, has_stdout, has_stderr, has_task_ms, has_hard_ms, has_queue_ms,
+	    has_grace_ms;
+	struct kn_task_limits limits;
+	struct kn_timeouts timeouts;
+};
+int kn_policy_tighten(const struct kn_policy *p, const struct kn_task_ask *want,
+    struct kn_task_limits *out_limits, struct kn_timeouts *out_timeouts,
+    struct kn_err *e);
+/* Sizes "64M" and plain integers; durations "2s", "500ms", "1m". 0 or -1 with e. */
+int kn_policy_size(const char *text, uint64_t *out, struct kn_err *e);
+int kn_policy_duration_ms(const char *text, uint64_t *out, struct kn_err *e);
+
+#endif

@@ -1,0 +1,55 @@
+/* supervisor/core/pool.h: the pool as a pure state machine.
+ *
+ * kn_pool_init() allocates nothing: the caller hands storage of kn_pool_bytes().
+ * kn_pool_step() never fails; an event that is impossible in the present state is a bug
+ * of the shell and is counted in kn_pool_bugs() (assert in debug builds).
+ */
+#ifndef KN_CORE_POOL_H
+#define KN_CORE_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "supervisor/core/event.h"
+
+struct kn_pool_config {
+	uint32_t worker_n;   /* 1..256 */
+	uint32_t task_max;   /* tasks known at one time, 1..65536 */
+	uint32_t lane_depth; /* tasks published to one worker at a time, 1..32 */
+	uint32_t start_ms;   /* launch to ready */
+	uint32_t claim_ms;   /* published to an idle worker until claimed */
+	uint32_t
+	    hard_slack_ms; /* the stub enforces hard_ms; after this much more we do */
+	uint32_t grace_ms, stop_ack_ms;
+	uint32_t recycle_tasks; /* 0: never */
+	uint32_t recycle_s;
+	uint64_t recycle_memory;
+	uint32_t spares; /* workers launched ahead beyond worker_n (0..worker_n) */
+	uint32_t backoff_min_ms, backoff_max_ms;
+	uint32_t
+	    crash_loop; /* launches in a row without a ready worker that end the pool */
+	bool broker;	/* take unclaimed tasks back for idle workers */
+	bool eager;	/* launch all workers at the first event; else on demand */
+};
+
+struct kn_pool;
+size_t kn_pool_bytes(const struct kn_pool_config *c);
+struct kn_pool *kn_pool_init(void *storage, const struct kn_pool_config *c);
+
+/* Room for one step. The bound is computed from the config. */
+size_t kn_pool_actions_max(const struct kn_pool_config *c);
+/* Returns the number of actions written to out. */
+size_t kn_pool_step(
+    struct kn_pool *p, const struct kn_event *ev, struct kn_action *out);
+/* When to send the next KN_EV_TIMER at latest; 0: no need. */
+uint64_t kn_pool_deadline(const struct kn_pool *p);
+
+struct kn_pool_counts {
+	uint32_t queued, published, running, ready, launching, dead;
+	uint64_t answered, spawned, lost, stolen;
+};
+void kn_pool_count(const struct kn_pool *p, struct kn_pool_counts *out);
+uint64_t kn_pool_bugs(const struct kn_pool *p);
+
+#endif

@@ -1,0 +1,70 @@
+/* supervisor/sup.h: the supervisor: one thread, one loop, one pool.
+ *
+ * Life: kn_sup_open(), submit tasks (also from callbacks), kn_sup_run() until it
+ * returns, kn_sup_close(). Callbacks run on the loop's thread, from inside
+ * kn_sup_run().
+ */
+#ifndef KN_SUPERVISOR_SUP_H
+#define KN_SUPERVISOR_SUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "supervisor/task.h"
+
+struct kn_err;
+struct kn_host;
+struct kn_policy;
+struct kn_sup;
+
+struct kn_sup_callbacks {
+	void *ctx;
+	/* Exactly once per submitted task. Ownership of t returns to the callee; o is
+	 * valid during the call only (the callee may move descriptors out, leaving -1).
+	 */
+	void (*answer)(void *ctx, struct kn_task *t, struct kn_outcome *o);
+	/* There is room for another kn_sup_submit(). */
+	void (*room)(void *ctx);
+};
+struct kn_sup_options {
+	uint32_t workers;    /* 0: policy, else machine */
+	uint32_t window;     /* tasks accepted at one time; 0: a default from workers */
+	bool handle_signals; /* SIGINT/TERM/HUP as CLI.md; single command: forwarded */
+	bool forward_signals; /* single command */
+};
+
+/* policy and host are borrowed. Launches the first workers at once. */
+int kn_sup_open(const struct kn_policy *p, const struct kn_host *h,
+    const struct kn_sup_options *o, const struct kn_sup_callbacks *cb,
+    struct kn_sup **out, struct kn_err *e);
+/* 0: accepted, t is the supervisor's. 1: no room now (room() will be called). -1: e. */
+int kn_sup_submit(struct kn_sup *s, struct kn_task *t, struct kn_err *e);
+/* Cancel a submitted task that is not answered yet. */
+void kn_sup_cancel(struct kn_sup *s, struct kn_task *t);
+/* No more submissions; run() returns when all is answered. */
+void kn_sup_drain(struct kn_sup *s);
+/* As a first or second SIGTERM. */
+void kn_sup_stop(struct kn_sup *s, bool now);
+/* Watch a descriptor of the submitter (regular files are always ready). events: POLLIN
+ * or POLLOUT, 0 to unwatch. */
+int kn_sup_watch(struct kn_sup *s, int fd, short events,
+    void (*ready)(void *ctx, int fd, short revents), void *ctx, struct kn_err *e);
+/* A callback every ms milliseconds while the loop runs (progress line); 0 ends it. */
+void kn_sup_every(struct kn_sup *s, uint32_t ms, void (*tick)(void *ctx), void *ctx);
+
+/* Run until ended. 0; -1 with e when the pool could not go on (all tasks answered even
+ * then). *out_signal: the signal that stopped it, 0 if none. */
+int kn_sup_run(struct kn_sup *s, int *out_signal, struct kn_err *e);
+void kn_sup_close(struct kn_sup *s); /* kills and reaps what is left */
+
+struct kn_sup_counts {
+	uint32_t workers, running, queued;
+	uint64_t answered, worker_spawned, worker_lost, stolen, doorbell_missed;
+};
+void kn_sup_count(const struct kn_sup *s, struct kn_sup_counts *out);
+const struct kn_layers *kn_sup_layers(const struct kn_sup *s);
+/* --dry-run: the launch command, without starting anything. */
+int kn_sup_dry_run(const struct kn_policy *p, const struct kn_host *h,
+    const char *const **out_argv, struct kn_sup **out, struct kn_err *e);
+
+#endif

@@ -1,0 +1,117 @@
+/* supervisor/task.h: one task as accepted, and one outcome as answered.
+ *
+ * A task is built by cmd/ (single command) or supervisor/batch (a line), checked
+ * against the policy, and owned by the supervisor from kn_sup_submit() to the answer,
+ * when ownership goes back with the outcome. kn_task_free() ends all it owns.
+ */
+#ifndef KN_SUPERVISOR_TASK_H
+#define KN_SUPERVISOR_TASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ipc/job.h"
+#include "sandbox/policy.h"
+
+struct kn_err;
+
+struct kn_task_file {
+	char *path; /* below /task */
+	uint32_t mode;
+	void *bytes; /* owned content, or NULL and */
+	size_t byte_n;
+	int fd; /* owned read-only descriptor of a regular file, or -1 */
+};
+
+enum kn_stdio_mode {
+	KN_STDIO_CAPTURE, /* batch: stdin from bytes, output collected up to the caps */
+	KN_STDIO_RELAY,	  /* single: the caller's streams, as they come */
+};
+
+struct kn_task {
+	char *id;
+	uint64_t line; /* 1-based line of the batch, 0 for a single command */
+	char **argv;
+	size_t argv_n; /* NULL-terminated */
+	char **env;
+	size_t env_n; /* complete, "K=V", NULL-terminated */
+	char *cwd;    /* NULL: /task */
+	struct kn_task_file *files;
+	size_t file_n;
+	char **keep;
+	size_t keep_n;
+	char **collect;
+	size_t collect_n;
+	void *stdin_bytes;
+	size_t stdin_n;
+	int stdin_fd; /* CAPTURE: owned file to read stdin from, or -1 */
+	enum kn_stdio_mode stdio;
+	bool pty; /* RELAY with a terminal as stdin */
+	struct kn_task_limits limits;
+	struct kn_timeouts timeouts;
+	uint32_t retries;
+	void *user; /* the submitter's */
+};
+struct kn_task *kn_task_new(void); /* descriptors -1; NULL when out of memory */
+void kn_task_free(struct kn_task *t);
+
+enum kn_verdict {
+	KN_V_OK,
+	KN_V_EXIT,
+	KN_V_SIGNAL,
+	KN_V_TIMEOUT,
+	KN_V_SOFT_TIMEOUT,
+	KN_V_CPU_TIMEOUT,
+	KN_V_MEMORY,
+	KN_V_OUTPUT_LIMIT,
+	KN_V_DENIED,
+	KN_V_TOO_LARGE,
+	KN_V_QUEUE_TIMEOUT,
+	KN_V_CANCELLED,
+	KN_V_SKIPPED,
+	KN_V_WORKER_LOST,
+	KN_V_LAUNCH_FAILED,
+	KN_V_INVALID,
+	KN_V_NOT_FOUND,
+	KN_V_NOT_EXECUTABLE,
+	KN_V_PROTOCOL_VIOLATION,
+	KN_V_INTERNAL,
+	KN_V_N
+};
+const char *kn_verdict_name(enum kn_verdict v); /* "soft-timeout" */
+
+/* A captured stream: head and tail kept when cut, the rest counted. */
+struct kn_capture {
+	char *bytes;
+	size_t n;	/* what is kept; NUL-terminated for convenience */
+	size_t head_n;	/* when cut: bytes[0..head_n) is the head, the rest the tail */
+	uint64_t total; /* bytes the task wrote */
+	bool truncated;
+};
+struct kn_outcome_file {
+	char *name;
+	uint32_t what; /* KN_FILE_KEEP | KN_FILE_COLLECT */
+	enum kn_file_refusal refusal;
+	int fd; /* owned, read-only, a regular tmpfs file; -1 if refused */
+	uint64_t bytes;
+	uint32_t mode; /* permission bits & 0777 */
+};
+struct kn_outcome {
+	enum kn_verdict verdict;
+	bool started;	 /* exit_code or signal is meaningful */
+	int exit_code;	 /* -1: none */
+	int signal;	 /* 0: none */
+	char error[320]; /* one line for the user: why, or "" */
+	struct kn_capture out, err;
+	struct kn_outcome_file *files;
+	size_t file_n;
+	uint64_t wall_us, cpu_us, user_us, system_us, queue_us;
+	uint64_t max_rss, memory_peak, pids_peak;
+	int worker; /* -1: none */
+	uint32_t attempt;
+	struct kn_layers layers;
+};
+void kn_outcome_fini(struct kn_outcome *o);
+
+#endif
