@@ -85,20 +85,20 @@ enum kn_cause {
 
 /* Steps of the stub's start, for BOOT_FAIL. The sentence is the supervisor's. */
 enum kn_boot_step {
-	KN_BOOT_RECV = 1,
-	KN_BOOT_RECORD,
-	KN_BOOT_MAP,
-	KN_BOOT_SEAL,
-	KN_BOOT_BINDS,
-	KN_BOOT_UNSHARE,
-	KN_BOOT_PRIVATE,
-	KN_BOOT_CAPS,
-	KN_BOOT_CAPS_LEFT,
-	KN_BOOT_NNP,
-	KN_BOOT_LANDLOCK,
-	KN_BOOT_FILTER,
-	KN_BOOT_RLIMIT,
-	KN_BOOT_STEP_N
+	KN_BSTEP_RECV = 1,
+	KN_BSTEP_RECORD,
+	KN_BSTEP_MAP,
+	KN_BSTEP_SEAL,
+	KN_BSTEP_BINDS,
+	KN_BSTEP_UNSHARE,
+	KN_BSTEP_PRIVATE,
+	KN_BSTEP_CAPS,
+	KN_BSTEP_CAPS_LEFT,
+	KN_BSTEP_NNP,
+	KN_BSTEP_LANDLOCK,
+	KN_BSTEP_FILTER,
+	KN_BSTEP_RLIMIT,
+	KN_BSTEP_N
 };
 const char *kn_boot_step_name(enum kn_boot_step s);
 
