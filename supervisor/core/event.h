@@ -5,7 +5,79 @@
  * knowledge of shared memory. The shell (supervisor/act.c) turns actions into the world
  * and the world into events. A task is named by (task, gen): an index the shell chose
  * below the pool's task_max, and the attempt stamp that the core raises at each
- * publication; events with a stale gen are ignored or are violations, as noted.
+ * publication. gen is never 0 and goes on rising when an index is used again, so a
+ * (task, gen) pair names one publication for the life of the pool.
+ *
+ * THE CONTRACT OF THE SHELL
+ *
+ * Turns. The shell performs the actions of one step in list order, and then, before it
+ * feeds anything else, the events by which those actions are answered:
+ *
+ *   SPAWN       SPAWNED or SPAWN_FAILED, same incarnation. A failure after SPAWNED (the
+ *               launcher exits, BOOT_FAIL) is GONE, after the reap.
+ *   PUBLISH     PUBLISHED or PUBLISH_FAILED. FAILED: nothing of it is in the lane and
+ * no descriptor was handed over. The core waits a little and tries again. TAKE_BACK
+ * TAKEN_BACK: the exchange on the claim word was won, the worker will never run it;
+ * undo its area. TAKE_FAILED: the worker won; counts as CLAIMED. LOOK_BEGUN  CLAIMED if
+ * the claim was not reported yet, then BEGUN if the begun word names exactly (task,
+ * gen); nothing otherwise. Asked once a task, when its backstop deadline depends on it.
+ * BEGUN may also be sent unasked. KILL_TASK   later: the RESULT, as for any task. No
+ * event if sending fails (the worker is dead or dying then: GONE comes, or the core's
+ * own deadline). STOP_WORKER later: STOP_ACKED, then GONE; or GONE alone. KILL_WORKER
+ * later: GONE. Repeated each second until GONE: kill again, harmlessly. ANSWER,
+ * POOL_FAILED, ENDED: none. After ANSWER the index is free: the shell may SUBMIT it
+ * again, from inside the handling of ANSWER at the earliest.
+ *
+ * KILL_WORKER and the others may name a worker whose process is dead already but whose
+ * GONE is not fed yet; then they have no effect and GONE answers all.
+ *
+ * Incarnation. SPAWN raises it, from 1. Worker events bear the incarnation of the SPAWN
+ * they belong to. An event of an earlier incarnation is ignored; one after GONE of the
+ * same incarnation, other than by mistake, does not exist. An index is spawned again
+ * only after GONE (or SPAWN_FAILED): its slice may be reset at SPAWN.
+ *
+ * Order within a worker. CLAIMED of a (task, gen) comes before BEGUN and RESULT of it:
+ * copy a result out of the lane first, then look at the claims once more, feed CLAIMED
+ * of what is new, then RESULT. A RESULT of a task that the core has not seen claimed,
+ * of an unknown (task, gen), of another worker's, or a second one, is a lie: the core
+ * kills that worker (the shell may detect it earlier and send VIOLATION instead). GONE
+ * comes last: after the reap drain the return lane (RESULT) and look at the claims
+ * (CLAIMED) one last time, then GONE. What was never claimed is then the core's again,
+ * without TAKE_BACK. No RESULT is fed after a VIOLATION of that incarnation (ignored).
+ *
+ * Time. now_ns never goes back (an earlier one is taken as the last one). On waking,
+ * feed what the world shows (results, claims, exits) before TIMER, so that a task that
+ * ended in time is not taken for late because the supervisor itself was stopped.
+ *
+ * HOW DEADLINES RUN
+ *
+ *   queue_ms   SUBMIT to CLAIMED of the first attempt. Queued: QUEUE_TIMEOUT.
+ * Published: TAKE_BACK first; if that fails it runs and is not late. claim_ms   Only
+ * the first task of a lane, from when the worker could take it: the later of PUBLISHED
+ * and the RESULT of the task before. Then TAKE_BACK: won: the worker is killed
+ * (NOT_CLAIMED), the task queued again, no attempt counted; lost: it is running.
+ *   hard_ms    The stub enforces it. The core is the backstop, for the first task of a
+ *              lane: hard_ms + hard_slack_ms after begun_ns (held within [PUBLISHED,
+ *              could take it + claim_ms]). Not seen begun: when that time has passed
+ *              since the worker could take it, LOOK_BEGUN; without a BEGUN the clock
+ * runs from CLAIMED as seen, at latest from could-take-it + claim_ms. Then
+ *              KILL_WORKER(HARD), and at GONE the task is answered HARD; a RESULT that
+ * is fed before GONE wins (RESULT), and the shell compares its times. start_ms SPAWNED
+ * to READY, else KILL_WORKER(NOT_READY). after KILL_TASK  grace_ms + hard_slack_ms to
+ * the RESULT, else KILL_WORKER(NO_END) and the task is answered CANCELLED. stop
+ * STOP_WORKER to STOP_ACKED: stop_ack_ms, else KILL_WORKER(NO_STOP_ACK); STOP_ACKED to
+ * GONE: grace_ms + hard_slack_ms, else KILL_WORKER(NO_END). STOP_WORKER is only sent to
+ * a worker whose lane is empty.
+ *
+ * Attempts. Claimed counts as run (it may have). GONE of a worker: its claimed tasks
+ * are run again while retries are left, else WORKER_LOST, unless decided before (HARD,
+ * CANCELLED, VIOLATION); its unclaimed ones go to the front of the queue, no attempt
+ * counted. An infra_fail RESULT is tried again at most twice, elsewhere if there is an
+ * elsewhere, no attempt counted; after that it is answered RESULT.
+ *
+ * After DRAIN, STOP, STOP_NOW or POOL_FAILED a SUBMIT is answered in the same step
+ * (CANCELLED; LAUNCH_FAILED after POOL_FAILED). ENDED comes once, when all is answered
+ * and every worker is GONE; after POOL_FAILED also without a DRAIN.
  */
 #ifndef KN_CORE_EVENT_H
 #define KN_CORE_EVENT_H
@@ -84,7 +156,12 @@ enum kn_how {
 	KN_HOW_N
 };
 
-/* Why a worker is killed or the pool failed. */
+/* KILL_TASK's arg. Numbers equal to enum kn_cause of ipc/control.h (which the core does
+ * not see): the shell asserts it at compile time. */
+enum kn_core_cause { KN_CORE_CAUSE_CANCEL = 6, KN_CORE_CAUSE_STOP = 7 };
+
+/* Why a worker is killed or the pool failed. STOP_NOW is also the reason for workers
+ * that are not ready when the pool ends. */
 enum kn_why {
 	KN_WHY_NONE,
 	KN_WHY_NOT_READY,
@@ -106,7 +183,8 @@ struct kn_action {
 	uint32_t arg; /* KILL_TASK: enum kn_cause as in ipc/control.h (numbers equal) */
 	enum kn_how how; /* ANSWER */
 	enum kn_why why;
-	uint32_t attempt; /* ANSWER, PUBLISH: 1 for the first */
+	uint32_t attempt; /* ANSWER, PUBLISH: 1 for the first. ANSWER's gen is the last
+			     publication's, 0 if there was none */
 };
 
 const char *kn_event_name(enum kn_event_type t);

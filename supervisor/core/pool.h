@@ -2,7 +2,18 @@
  *
  * kn_pool_init() allocates nothing: the caller hands storage of kn_pool_bytes().
  * kn_pool_step() never fails; an event that is impossible in the present state is a bug
- * of the shell and is counted in kn_pool_bugs() (assert in debug builds).
+ * of the shell, is counted in kn_pool_bugs() and changes nothing (the shell asserts
+ * that the count stays 0 in its own tests). What a worker can cause is never counted
+ * there. Which event answers which action, and which deadlines run when: event.h.
+ *
+ * Workers. Indices 0 to kn_pool_workers()-1, that is worker_n + spares, all alike. At
+ * most worker_n of them hold a place: only those are given tasks. A worker takes a
+ * place when it is ready and one is free, lowest index first; it gives it up when it
+ * leaves (stopped, killed, or retired for recycling and its lane empty). So a spare is
+ * a ready worker without a place; it takes over in the very step in which a place is
+ * given up. On demand (not eager) there are never more workers, spares included, than
+ * tasks to run. A recycled worker gets no more tasks once it is due, ends what it has,
+ * and is stopped; with recycle_tasks N it is never given more than N.
  */
 #ifndef KN_CORE_POOL_H
 #define KN_CORE_POOL_H
@@ -34,6 +45,10 @@ struct kn_pool_config {
 };
 
 struct kn_pool;
+/* Worker indices in use: worker_n + spares, 256 at most. */
+uint32_t kn_pool_workers(const struct kn_pool_config *c);
+/* storage: kn_pool_bytes() bytes, aligned as by malloc. Numbers out of range are
+ * brought into range (see the comments at the fields). */
 size_t kn_pool_bytes(const struct kn_pool_config *c);
 struct kn_pool *kn_pool_init(void *storage, const struct kn_pool_config *c);
 
@@ -46,7 +61,11 @@ size_t kn_pool_step(
 uint64_t kn_pool_deadline(const struct kn_pool *p);
 
 struct kn_pool_counts {
+	/* now. published: in a lane, not claimed. running: claimed. ready: spares too.
+	   dead: indices without a process */
 	uint32_t queued, published, running, ready, launching, dead;
+	/* ever. lost: workers that went without being asked, or were killed for a fault
+	 */
 	uint64_t answered, spawned, lost, stolen;
 };
 void kn_pool_count(const struct kn_pool *p, struct kn_pool_counts *out);
