@@ -1,0 +1,3 @@
+n = int(input())
+print("reading", n, "numbers")
+print(sum(map(int, input().split())))

@@ -1,0 +1,1 @@
+raise ValueError("no idea how to add")

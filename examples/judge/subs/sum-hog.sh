@@ -1,0 +1,4 @@
+x=0123456789abcdef
+while :; do
+	x=$x$x
+done

@@ -1,0 +1,3 @@
+trap '' TERM INT HUP
+sleep 60
+sleep 60

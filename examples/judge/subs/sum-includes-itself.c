@@ -1,0 +1,6 @@
+#include "main.c"
+
+int main(void)
+{
+	return 0;
+}

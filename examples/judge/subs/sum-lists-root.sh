@@ -1,0 +1,1 @@
+ls /root/ || exit 4

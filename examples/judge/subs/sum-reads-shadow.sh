@@ -1,0 +1,2 @@
+cat /etc/shadow >/tmp/copy || exit 4
+cat /tmp/copy

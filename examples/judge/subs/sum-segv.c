@@ -1,0 +1,8 @@
+#include <stdio.h>
+
+int main(void)
+{
+	volatile int *nowhere = NULL;
+
+	return *nowhere;
+}

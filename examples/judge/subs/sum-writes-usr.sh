@@ -1,0 +1,1 @@
+echo owned >/usr/bin/sum || exit 4
