@@ -1,0 +1,74 @@
+/* sandbox/stub/calls.h: every system call that our own code makes after the worker
+ * filter is in place: the stub that serves, a cell's init, and the task's process up
+ * to its execve. The worker filter allows these beside what the policy allows; the
+ * cell filter, loaded just before execve, gives each of them back to the policy.
+ *
+ * KN_STUB_CALLS(X) expands to X(name, why) for each, name as libseccomp spells it
+ * (resolve it; where the native architecture has none, skip it). The list is checked by
+ * running the stub under strace: a call missing here fails the first task.
+ *
+ * Between loading the cell filter and the program's first instruction only execve is
+ * called, and exit where that fails.
+ */
+#ifndef KN_STUB_CALLS_H
+#define KN_STUB_CALLS_H
+
+/* clang-format off */
+#define KN_STUB_CALLS(X) \
+	/* serving: the private socket, the doorbell, the clock */ \
+	X(recvmsg, "messages of the supervisor") \
+	X(sendmsg, "descriptors for the supervisor") \
+	X(ppoll, "wait for the socket and the running cell") \
+	X(read, "cgroup and proc files") \
+	X(pread64, "cgroup files kept open") \
+	X(write, "doorbell, files of a task") \
+	X(pwrite64, "cgroup files, oom_score_adj and clear_refs kept open") \
+	X(close, "descriptors of tasks") \
+	X(clock_gettime, "deadlines where there is no vDSO; CPU clocks of a cell") \
+	X(restart_syscall, "the kernel's own way to go on after a stop") \
+	X(mmap, "room to decode a large job") \
+	X(munmap, "give that room back") \
+	X(madvise, "give pages of a large job back") \
+	X(fcntl, "descriptor flags") \
+	/* a cell */ \
+	X(fsopen, "/task as a detached tmpfs") \
+	X(fsconfig, "its size") \
+	X(fsmount, "its descriptor") \
+	X(clone3, "init in new namespaces; the task") \
+	X(open_tree, "binds below a directory that a cell covers") \
+	X(mount, "/tmp, /dev/shm, /proc of a cell") \
+	X(move_mount, "/task and the binds above into place") \
+	X(wait4, "reap") \
+	X(kill, "end all of a cell; signals for the task") \
+	X(exit, "end of init") \
+	X(exit_group, "end of the stub") \
+	X(getpid, "never kill(-1) unless we are PID 1") \
+	/* files of a task, in and out */ \
+	X(openat, "proc files, the terminal") \
+	X(openat2, "below /task without links") \
+	X(mkdirat, "folders of a task's files") \
+	X(fchmod, "mode of a task's file") \
+	X(newfstatat, "what a name is") \
+	X(fstatat64, "the same, elsewhere") \
+	X(fstat, "what a descriptor is") \
+	X(sendfile, "files that came as descriptors") \
+	X(getdents64, "matching patterns; watching without a cgroup") \
+	X(lseek, "start a proc folder over") \
+	X(ioctl, "make a terminal") \
+	/* the task's process before execve */ \
+	X(setsid, "a session of its own") \
+	X(dup3, "its standard streams") \
+	X(close_range, "nothing else is inherited") \
+	X(prlimit64, "its limits") \
+	X(chdir, "its directory") \
+	X(faccessat, "find the program") \
+	X(capset, "drop what is left") \
+	X(capget, "verify that it is gone") \
+	X(landlock_create_ruleset, "its file rules") \
+	X(landlock_add_rule, "its file rules") \
+	X(landlock_restrict_self, "its file rules") \
+	X(seccomp, "the cell filter") \
+	X(execve, "the program")
+/* clang-format on */
+
+#endif
