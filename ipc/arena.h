@@ -37,6 +37,11 @@ void kn_slice_at(void *base, const struct kn_layout *l, struct kn_slice *out);
 /* Zero control page and slots of slice w and punch out its areas. Only while no
  * process has it mapped (before launch, after the reap). */
 int kn_arena_reset_slice(struct kn_arena *a, uint32_t w, struct kn_err *e);
+/* Give n bytes at off of w's submit area a backing before they are written: lack of
+ * memory is then an error here and not SIGBUS at the write. Cheap where it is backed.
+ */
+int kn_arena_back_submit(
+    struct kn_arena *a, uint32_t w, uint64_t off, uint64_t n, struct kn_err *e);
 /* Stub side: check the header of the arena behind fd against l and pool_id, map slice
  * w read-write, mark it DONTFORK and DONTDUMP, mseal it. *out_sealed: 1 if mseal took
  * hold, 0 if this kernel has none. The caller closes fd. */

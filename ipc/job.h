@@ -12,11 +12,15 @@
 #include <stdint.h>
 
 #include "ipc/control.h"
+#include "ipc/fd.h"
 
 enum kn_job_flag {
 	KN_JOB_PTY =
 	    1 << 0, /* stdin, stdout, stderr are a pty made inside; no stdio fds */
 };
+
+/* Files that may come by descriptor: one datagram's worth, after the stdio ones. */
+enum { KN_JOB_FILES_BY_FD_MAX = KN_MSG_FDS_MAX - 3 };
 
 /* One file to put below /task before the start. */
 struct kn_job_file {
@@ -57,7 +61,10 @@ struct kn_job {
 /* Size needed; writes at most cap bytes. */
 size_t kn_job_encode(const struct kn_job *j, void *buf, size_t cap);
 /* Decode buf in place. Arrays are carved from `room` (room_n bytes, 16-aligned); the
- * pointers stay valid as long as buf and room do. 0 or -1. No allocation. */
+ * pointers stay valid as long as buf and room do. argv and env end with a NULL that
+ * their counts leave out. 0 or -1. No allocation. KN_JOB_ROOM(n) bytes are always
+ * enough for a job of n bytes. */
+#define KN_JOB_ROOM(n) (3 * (size_t)(n) + 256)
 int kn_job_decode(
     const void *buf, size_t n, struct kn_job *out, void *room, size_t room_n);
 

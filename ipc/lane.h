@@ -24,7 +24,8 @@ void kn_submit_init(struct kn_submit *s);
 /* A free slot by our own record, or -1. Free means: never offered, or seen claimed by
  * the worker, or taken back. The shared word can only make a slot busy for longer. */
 int kn_submit_free(struct kn_submit *s, const struct kn_slice *sl);
-/* Write header and inline bytes to slot and publish it. slot from kn_submit_free. */
+/* Write header and inline bytes (payload_len of them if area is KN_AREA_INLINE, else
+ * none) to slot and publish it. slot from kn_submit_free. */
 void kn_submit_publish(struct kn_submit *s, const struct kn_slice *sl, int slot,
     const struct kn_slot_head *head, const void *inline_bytes);
 /* Mask of offered slots that the worker has claimed since the last call; they leave
@@ -37,20 +38,29 @@ bool kn_submit_take_back(struct kn_submit *s, const struct kn_slice *sl, int slo
 
 /* ---- submit lane, worker side ---- */
 /* Copy slot's header and inline bytes out, then claim it. true: the copy is ours to
- * run. false: not pending, or taken back. */
+ * run. false: not pending, or taken back. Inline bytes past payload_len, or of a
+ * payload in an area, are left as they were. An area's bytes are read after the claim,
+ * in place: they are the worker's until kn_payload_free(). */
 bool kn_submit_claim(const struct kn_slice *sl, int slot, struct kn_slot_head *out_head,
     uint8_t out_inline[KN_INLINE_MAX]);
+/* As kn_submit_claim, but only if the slot holds (task, gen). For a worker that acts on
+ * a message which names slot and task: by the time it looks, that task may have been
+ * taken back and the slot hold another one, whose message (and descriptors) come later.
+ */
+bool kn_submit_claim_task(const struct kn_slice *sl, int slot, uint32_t task,
+    uint32_t gen, struct kn_slot_head *out_head, uint8_t out_inline[KN_INLINE_MAX]);
 
 /* ---- return lane, worker side ---- */
-struct kn_return_tx {
+struct kn_return_tx { /* starts as all zero */
 	uint32_t published;
+	unsigned cursor;
 };
 /* Publish; false if all 32 slots are busy (the supervisor is behind). */
 bool kn_return_publish(struct kn_return_tx *r, const struct kn_slice *sl,
     const struct kn_slot_head *head, const void *inline_bytes);
 
 /* ---- return lane, supervisor side ---- */
-struct kn_return_rx {
+struct kn_return_rx { /* starts as all zero */
 	uint32_t retired;
 	unsigned cursor;
 };

@@ -59,7 +59,7 @@ struct kn_control {
 	 * proof of an end. */
 	KN_WORD32(stop_ack);
 	/* armed: writer supervisor, reader worker; see ipc/bell.h.
-	 * B1 kn_bell_arm seq_cst rmw <-> B2 kn_bell_ring seq_cst rmw/load.
+	 * B1 kn_bell_arm seq_cst rmw <-> B2 kn_bell_ring seq_cst rmw.
 	 * If the worker dies between publishing and ringing, its pidfd wakes the loop.
 	 */
 	KN_WORD32(armed);
@@ -70,7 +70,7 @@ struct kn_control {
 	_Alignas(KN_LINE) uint64_t begun;
 	_Alignas(KN_LINE) uint64_t begun_ns;
 	/* submit_published: writer supervisor, readers worker. Toggle bits.
-	 * P1 kn_submit_publish store release <-> C1 kn_submit_pending load acquire,
+	 * P1 kn_submit_publish store release <-> C1 kn_submit_claim load acquire,
 	 * carries the slot's header, inline bytes and area bytes.
 	 * If the supervisor dies before P1 the worker never sees the task. */
 	KN_WORD32(submit_published);
@@ -83,7 +83,7 @@ struct kn_control {
 	 * again; after it, the task may have run. */
 	_Alignas(KN_LINE) uint64_t submit_claimed;
 	/* return_published: writer worker, reader supervisor. Toggle bits.
-	 * R1 kn_return_publish store release <-> R2 kn_return_pending load acquire.
+	 * R1 kn_return_publish store release <-> R2 kn_return_peek load acquire.
 	 * If the worker dies before R1 the result is lost: worker-lost. */
 	KN_WORD32(return_published);
 	/* return_retired: writer supervisor, reader worker. Toggle bits.
@@ -98,7 +98,15 @@ struct kn_control {
 };
 _Static_assert(sizeof(struct kn_control) <= KN_PAGE, "control fits a page");
 
-/* The header line of a slot. Plain access: exclusive by P1/C2 (submit) or R1/R3. */
+/* A slot's words are exclusive by P1/C2 (submit) or R1/R3 (return), with one exception:
+ * a worker may be copying a request while the supervisor takes it back and reuses the
+ * slot. So they too are shared words: writer: the lane's producer, reader: its
+ * consumer. D1 slot_write store release <-> D2 slot_read load acquire, word by word:
+ * whoever saw a word of the new request sees the take-back before it, and its claim
+ * (C2) fails. If the writer dies between two D1 the slot was never published (P1, R1).
+ */
+
+/* The header line of a slot. */
 struct kn_slot_head {
 	uint16_t kind; /* enum kn_req_kind */
 	uint16_t flags;
