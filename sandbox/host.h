@@ -5,6 +5,7 @@
 #define KN_SANDBOX_HOST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -21,9 +22,15 @@ struct kn_host {
 	uint64_t memory; /* bytes, bounded by our own cgroup limit where readable */
 	char bwrap[256]; /* absolute path of the bwrap that will be used */
 	uid_t worker_uid_base; /* root: first host uid of this supervisor's workers */
-	uint32_t worker_uid_n;
+	uint32_t worker_uid_n; /* 0: root, but no unprivileged id can be had */
+	bool maps_full;	       /* root: our user namespace maps every id to itself */
 };
+/* Never fails for lack of something: what is missing is zero, "" or false, and the
+ * launcher refuses what needs it. */
 int kn_host_probe(struct kn_host *h, struct kn_err *e);
+/* The bwrap to use: $KNIT_BWRAP if set (absolute), else a fixed search. 0, or -1 with
+ * what is wrong and the package to install. */
+int kn_host_find_bwrap(char *out, size_t n, struct kn_err *e);
 /* Why user namespaces do not work here, for a failed launch: fills the hint. */
 void kn_host_explain_launch(const struct kn_host *h, struct kn_err *e);
 

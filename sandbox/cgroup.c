@@ -1,0 +1,339 @@
+/* sandbox/cgroup.c: a pool's cgroups: a cap and a leaf per worker, in every hierarchy.
+ *
+ * Layout and purpose: cgroup.h. This file deals in workers; which hierarchies there are
+ * is cgroup_tree.c's business, how directories are read and removed cgroup_dir.c's.
+ */
+#include "sandbox/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ipc/clock.h"
+#include "ipc/err.h"
+#include "ipc/fd.h"
+#include "sandbox/cgroup_dir.h"
+#include "sandbox/cgroup_tree.h"
+
+enum {
+	CLOSE_WAIT_MS = 2000,  /* at the end: the killed may hold much memory */
+	PREPARE_WAIT_MS = 1000 /* a predecessor's last processes */
+};
+
+struct worker_group {
+	bool made;
+	int w_fd[KN_CGROUP_TREES_MAX];	   /* .../w<N> */
+	int leaf_fd[KN_CGROUP_TREES_MAX];  /* .../w<N>/t */
+	int procs_fd[KN_CGROUP_TREES_MAX]; /* .../w<N>/t/cgroup.procs */
+};
+struct kn_cgroup {
+	struct kn_cgroup_tree tree[KN_CGROUP_TREES_MAX];
+	size_t tree_n;
+	uint32_t worker_n;
+	struct worker_group w[];
+};
+
+static void
+worker_forget(struct worker_group *g)
+{
+	for (size_t i = 0; i < KN_CGROUP_TREES_MAX; i++) {
+		kn_fd_close(&g->w_fd[i]);
+		kn_fd_close(&g->leaf_fd[i]);
+		kn_fd_close(&g->procs_fd[i]);
+	}
+}
+
+static void
+worker_name(uint32_t w, char buf[16])
+{
+	snprintf(buf, 16, "w%u", (unsigned)w);
+}
+
+int
+kn_cgroup_open(const uint8_t pool_id[16], uint32_t worker_n, struct kn_cgroup **out,
+    struct kn_err *e)
+{
+	struct kn_cgroup_where where;
+	struct kn_cgroup *g;
+	char name[KN_CGROUP_NAME_MAX];
+
+	if (kn_cgroup_where(&where, NULL) < 0)
+		memset(&where, 0, sizeof(where)); /* no /proc: no cgroups for us */
+	g = calloc(1, sizeof(*g) + worker_n * sizeof(g->w[0]));
+	if (g == NULL)
+		return kn_err_sys(e, KN_EK_HOST, "allocate the cgroup table");
+	g->worker_n = worker_n;
+	for (uint32_t i = 0; i < worker_n; i++) {
+		for (size_t j = 0; j < KN_CGROUP_TREES_MAX; j++) {
+			g->w[i].w_fd[j] = -1;
+			g->w[i].leaf_fd[j] = -1;
+			g->w[i].procs_fd[j] = -1;
+		}
+	}
+	if (kn_cgroup_dir_name(pool_id, name, sizeof(name)) == 0)
+		g->tree_n = kn_cgroup_trees_open(&where, name, g->tree);
+	*out = g;
+	return 0;
+}
+
+void
+kn_cgroup_close(struct kn_cgroup *g)
+{
+	uint64_t deadline;
+
+	if (g == NULL)
+		return;
+	for (uint32_t w = 0; w < g->worker_n; w++) {
+		kn_cgroup_kill(g, w);
+		worker_forget(&g->w[w]);
+	}
+	deadline = kn_clock_after_ms(kn_clock_now(), CLOSE_WAIT_MS);
+	for (size_t i = 0; i < g->tree_n; i++)
+		kn_cgroup_tree_close(&g->tree[i], deadline);
+	free(g);
+}
+
+/* The tree that gives this controller, or -1. */
+static int
+tree_of(const struct kn_cgroup *g, unsigned ctl)
+{
+	for (size_t i = 0; i < g->tree_n; i++)
+		if ((g->tree[i].ctl & ctl) != 0)
+			return (int)i;
+	return -1;
+}
+
+bool
+kn_cgroup_has_memory(const struct kn_cgroup *g)
+{
+	return tree_of(g, KN_CTL_MEMORY) >= 0;
+}
+
+bool
+kn_cgroup_has_pids(const struct kn_cgroup *g)
+{
+	return tree_of(g, KN_CTL_PIDS) >= 0;
+}
+
+bool
+kn_cgroup_has_cpu(const struct kn_cgroup *g)
+{
+	return tree_of(g, KN_CTL_CPU) >= 0;
+}
+
+bool
+kn_cgroup_has_kill(const struct kn_cgroup *g)
+{
+	return tree_of(g, KN_CTL_KILL) >= 0;
+}
+
+/* Swap would turn a memory limit into a slow-down: none of it, where the kernel counts
+ * it. Files that this kernel lacks are skipped, limits that it has must take hold. */
+static int
+cap_memory(const struct kn_cgroup_tree *t, int fd, uint64_t memory)
+{
+	if (t->v2) {
+		if (kn_cgroup_dir_write_u64(fd, "memory.max", memory) < 0)
+			return -1;
+		if (kn_cgroup_dir_write(fd, "memory.swap.max", "0") < 0 &&
+		    errno != ENOENT)
+			return -1;
+		return 0;
+	}
+	if (kn_cgroup_dir_write_u64(fd, "memory.limit_in_bytes", memory) < 0)
+		return -1;
+	if (kn_cgroup_dir_write_u64(fd, "memory.memsw.limit_in_bytes", memory) == 0)
+		return 0;
+	if (errno != ENOENT && errno != EOPNOTSUPP)
+		return -1;
+	kn_cgroup_dir_write(fd, "memory.swappiness", "0");
+	return 0;
+}
+
+/* w<N> and w<N>/t in one tree, fresh. */
+static int
+make_dirs(
+    const struct kn_cgroup_tree *t, struct worker_group *g, size_t i, const char *name)
+{
+	uint64_t deadline = kn_clock_after_ms(kn_clock_now(), PREPARE_WAIT_MS);
+
+	if (mkdirat(t->pool_fd, name, 0755) < 0) {
+		if (errno != EEXIST)
+			return -1;
+		/* A predecessor's, whose processes had not gone at its release. */
+		kn_cgroup_dir_kill(t->pool_fd, name);
+		if (kn_cgroup_dir_remove(t->pool_fd, name, deadline) < 0 ||
+		    mkdirat(t->pool_fd, name, 0755) < 0)
+			return -1;
+	}
+	if ((g->w_fd[i] = kn_cgroup_dir_open(t->pool_fd, name)) < 0)
+		return -1;
+	if (t->v2 && (t->ctl & KN_CTL_MEMORY) != 0 &&
+	    kn_cgroup_dir_write(g->w_fd[i], "cgroup.subtree_control", "+memory") < 0)
+		return -1;
+	if (t->v2 && (t->ctl & KN_CTL_PIDS) != 0 &&
+	    kn_cgroup_dir_write(g->w_fd[i], "cgroup.subtree_control", "+pids") < 0)
+		return -1;
+	if (mkdirat(g->w_fd[i], "t", 0755) < 0)
+		return -1;
+	if ((g->leaf_fd[i] = kn_cgroup_dir_open(g->w_fd[i], "t")) < 0)
+		return -1;
+	g->procs_fd[i] = openat(g->leaf_fd[i], "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	return g->procs_fd[i] >= 0 ? 0 : -1;
+}
+
+int
+kn_cgroup_prepare(
+    struct kn_cgroup *g, uint32_t w, uint64_t memory, uint64_t pids, struct kn_err *e)
+{
+	struct worker_group *wg = &g->w[w];
+	char name[16];
+
+	kn_cgroup_release(g, w);
+	worker_name(w, name);
+	wg->made = true;
+	for (size_t i = 0; i < g->tree_n; i++) {
+		const struct kn_cgroup_tree *t = &g->tree[i];
+
+		if (make_dirs(t, wg, i, name) < 0) {
+			kn_err_sys(e, KN_EK_HOST, "make cgroup %s/%s", t->name, name);
+			goto fail;
+		}
+		if (memory != 0 && (t->ctl & KN_CTL_MEMORY) != 0 &&
+		    cap_memory(t, wg->w_fd[i], memory) < 0) {
+			kn_err_sys(e, KN_EK_HOST,
+			    "set the memory limit of cgroup %s/%s", t->name, name);
+			goto fail;
+		}
+		if (pids != 0 && (t->ctl & KN_CTL_PIDS) != 0 &&
+		    kn_cgroup_dir_write_u64(wg->w_fd[i], "pids.max", pids) < 0) {
+			kn_err_sys(e, KN_EK_HOST,
+			    "set the process limit of cgroup %s/%s", t->name, name);
+			goto fail;
+		}
+	}
+	return 0;
+fail:
+	kn_cgroup_release(g, w);
+	return -1;
+}
+
+size_t
+kn_cgroup_join_fds(struct kn_cgroup *g, uint32_t w, int *fds, size_t max)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->tree_n && n < max; i++)
+		if (g->w[w].procs_fd[i] >= 0)
+			fds[n++] = g->w[w].procs_fd[i];
+	return n;
+}
+
+struct boot_file {
+	enum kn_boot_fd slot;
+	unsigned ctl;
+	const char *v1, *v2;
+	int flags;
+	bool required; /* present wherever the controller is */
+};
+static const struct boot_file boot_files[] = {
+	{ KN_BOOT_FD_MEM_LIMIT, KN_CTL_MEMORY, "memory.limit_in_bytes", "memory.max",
+	    O_RDWR, true },
+	{ KN_BOOT_FD_MEM_SWAP, KN_CTL_MEMORY, "memory.memsw.limit_in_bytes",
+	    "memory.swap.max", O_RDWR, false },
+	/* A peak that cannot be reset (memory.peak before 6.12, pids.peak) would tell
+	 * of earlier tasks: opening for writing sorts those out. */
+	{ KN_BOOT_FD_MEM_PEAK, KN_CTL_MEMORY, "memory.max_usage_in_bytes",
+	    "memory.peak", O_RDWR, false },
+	{ KN_BOOT_FD_MEM_EVENTS, KN_CTL_MEMORY, "memory.oom_control", "memory.events",
+	    O_RDONLY, true },
+	{ KN_BOOT_FD_CPU_USAGE, KN_CTL_CPU, "cpuacct.usage", "cpu.stat", O_RDONLY,
+	    true },
+	{ KN_BOOT_FD_PIDS_MAX, KN_CTL_PIDS, "pids.max", "pids.max", O_RDWR, true },
+	{ KN_BOOT_FD_PIDS_PEAK, KN_CTL_PIDS, "pids.peak", "pids.peak", O_RDWR, false },
+};
+
+int
+kn_cgroup_boot_fds(struct kn_cgroup *g, uint32_t w, int fds[KN_BOOT_FD_N],
+    uint32_t *has, uint32_t *flags, struct kn_err *e)
+{
+	for (int i = KN_BOOT_FD_MEM_LIMIT; i < KN_BOOT_FD_N; i++)
+		fds[i] = -1;
+	for (size_t i = 0; i < sizeof(boot_files) / sizeof(boot_files[0]); i++) {
+		const struct boot_file *f = &boot_files[i];
+		int t = tree_of(g, f->ctl);
+		const char *name;
+
+		if (t < 0)
+			continue;
+		name = g->tree[t].v2 ? f->v2 : f->v1;
+		fds[f->slot] = openat(g->w[w].leaf_fd[t], name, f->flags | O_CLOEXEC);
+		if (fds[f->slot] >= 0) {
+			*has |= 1u << f->slot;
+		} else if (f->required) {
+			kn_err_sys(e, KN_EK_HOST, "open %s of worker %u's cgroup", name,
+			    (unsigned)w);
+			for (int j = KN_BOOT_FD_MEM_LIMIT; j < KN_BOOT_FD_N; j++)
+				kn_fd_close(&fds[j]);
+			return -1;
+		}
+		if (g->tree[t].v2 && f->ctl == KN_CTL_MEMORY)
+			*flags |= KN_BOOT_CGROUP_V2_MEM;
+		if (g->tree[t].v2 && f->ctl == KN_CTL_CPU)
+			*flags |= KN_BOOT_CGROUP_V2_CPU;
+	}
+	return 0;
+}
+
+uint64_t
+kn_cgroup_memory_now(struct kn_cgroup *g, uint32_t w)
+{
+	int t = tree_of(g, KN_CTL_MEMORY);
+
+	if (t < 0 || g->w[w].leaf_fd[t] < 0)
+		return 0;
+	return kn_cgroup_dir_read_u64(g->w[w].leaf_fd[t],
+	    g->tree[t].v2 ? "memory.current" : "memory.usage_in_bytes");
+}
+
+uint64_t
+kn_cgroup_pids_now(struct kn_cgroup *g, uint32_t w)
+{
+	int t = tree_of(g, KN_CTL_PIDS);
+
+	if (t < 0 || g->w[w].leaf_fd[t] < 0)
+		return 0;
+	return kn_cgroup_dir_read_u64(g->w[w].leaf_fd[t], "pids.current");
+}
+
+int
+kn_cgroup_kill(struct kn_cgroup *g, uint32_t w)
+{
+	int t = tree_of(g, KN_CTL_KILL);
+
+	if (t < 0 || g->w[w].w_fd[t] < 0)
+		return -1;
+	return kn_cgroup_dir_write(g->w[w].w_fd[t], "cgroup.kill", "1");
+}
+
+void
+kn_cgroup_release(struct kn_cgroup *g, uint32_t w)
+{
+	char name[16];
+
+	if (!g->w[w].made)
+		return;
+	kn_cgroup_kill(g, w);
+	worker_forget(&g->w[w]);
+	worker_name(w, name);
+	/* Not waited for: the loop goes on, and what is still dying is dealt with by
+	 * the next prepare or at the close. */
+	for (size_t i = 0; i < g->tree_n; i++)
+		kn_cgroup_dir_remove(g->tree[i].pool_fd, name, 0);
+	g->w[w].made = false;
+}

@@ -1,0 +1,200 @@
+/* sandbox/cgroup_tree.c: make the pool's directory in each hierarchy, v2 controllers
+ * on.
+ *
+ * In v2 a group that hands controllers to its children may hold no process itself (the
+ * root excepted). Where our own group is ours alone (systemd-run, Delegate=yes, a
+ * container's entry point), we step into a leaf beside the pool and go back at the end.
+ */
+#include "sandbox/cgroup_tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ipc/fd.h"
+#include "sandbox/cgroup_dir.h"
+
+enum { CONTROL_TEXT = 512 };
+
+static bool
+has_word(const char *text, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *p = text; (p = strstr(p, word)) != NULL; p += n) {
+		bool starts = p == text || p[-1] == ' ';
+		bool ends = p[n] == '\0' || p[n] == ' ' || p[n] == '\n';
+
+		if (starts && ends)
+			return true;
+	}
+	return false;
+}
+
+static void
+sup_name(const struct kn_cgroup_tree *t, char *buf, size_t n)
+{
+	snprintf(buf, n, "%s-sup", t->name);
+}
+
+/* Into a leaf of our own, so that our group may hand out controllers. */
+static bool
+step_aside(struct kn_cgroup_tree *t)
+{
+	char name[176];
+	KN_OWN_FD int fd = -1;
+
+	if (t->moved)
+		return false;
+	sup_name(t, name, sizeof(name));
+	if (mkdirat(t->own_fd, name, 0755) < 0 && errno != EEXIST)
+		return false;
+	fd = kn_cgroup_dir_open(t->own_fd, name);
+	if (fd < 0 || kn_cgroup_dir_write(fd, "cgroup.procs", "0") < 0) {
+		unlinkat(t->own_fd, name, AT_REMOVEDIR);
+		return false;
+	}
+	t->moved = true;
+	return true;
+}
+
+static void
+step_back(struct kn_cgroup_tree *t)
+{
+	char name[176];
+
+	if (!t->moved)
+		return;
+	/* A group with controllers switched on takes no process. They were off before:
+	 * the processes that were in it prove it. */
+	kn_cgroup_dir_write(t->own_fd, "cgroup.subtree_control", "-memory");
+	kn_cgroup_dir_write(t->own_fd, "cgroup.subtree_control", "-pids");
+	kn_cgroup_dir_write(t->own_fd, "cgroup.procs", "0");
+	sup_name(t, name, sizeof(name));
+	unlinkat(t->own_fd, name, AT_REMOVEDIR);
+	t->moved = false;
+}
+
+/* Hand the controller from our group to the pool, and from the pool to its workers. */
+static bool
+v2_enable(struct kn_cgroup_tree *t, const char *controller)
+{
+	char text[CONTROL_TEXT], plus[32];
+
+	if (kn_cgroup_dir_read(t->own_fd, "cgroup.controllers", text, sizeof(text)) <
+		0 ||
+	    !has_word(text, controller))
+		return false;
+	snprintf(plus, sizeof(plus), "+%s", controller);
+	if (kn_cgroup_dir_write(t->own_fd, "cgroup.subtree_control", plus) < 0 &&
+	    (errno != EBUSY || !step_aside(t) ||
+		kn_cgroup_dir_write(t->own_fd, "cgroup.subtree_control", plus) < 0))
+		return false;
+	return kn_cgroup_dir_write(t->pool_fd, "cgroup.subtree_control", plus) == 0;
+}
+
+static unsigned
+v2_controllers(struct kn_cgroup_tree *t, unsigned want)
+{
+	unsigned ctl = 0;
+
+	if ((want & KN_CTL_MEMORY) != 0 && v2_enable(t, "memory"))
+		ctl |= KN_CTL_MEMORY;
+	if ((want & KN_CTL_PIDS) != 0 && v2_enable(t, "pids"))
+		ctl |= KN_CTL_PIDS;
+	if (ctl == 0)
+		step_back(t);
+	/* Basic CPU figures and the kill file need no controller. */
+	if ((want & KN_CTL_CPU) != 0 &&
+	    kn_cgroup_dir_can(t->pool_fd, "cpu.stat", O_RDONLY))
+		ctl |= KN_CTL_CPU;
+	if (kn_cgroup_dir_can(t->pool_fd, "cgroup.kill", O_WRONLY))
+		ctl |= KN_CTL_KILL;
+	return ctl;
+}
+
+/* The controllers of a v1 directory are told by its files. */
+static unsigned
+v1_controllers(const struct kn_cgroup_tree *t)
+{
+	unsigned ctl = 0;
+
+	if (kn_cgroup_dir_can(t->pool_fd, "memory.limit_in_bytes", O_RDWR))
+		ctl |= KN_CTL_MEMORY;
+	if (kn_cgroup_dir_can(t->pool_fd, "pids.max", O_RDWR))
+		ctl |= KN_CTL_PIDS;
+	if (kn_cgroup_dir_can(t->pool_fd, "cpuacct.usage", O_RDONLY))
+		ctl |= KN_CTL_CPU;
+	return ctl;
+}
+
+static int
+tree_open(const struct kn_cgroup_place *p, bool v2, const char *name,
+    struct kn_cgroup_tree *t)
+{
+	memset(t, 0, sizeof(*t));
+	t->v2 = v2;
+	t->pool_fd = -1;
+	snprintf(t->name, sizeof(t->name), "%s", name);
+	t->own_fd = open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (t->own_fd < 0)
+		return -1;
+	if (mkdirat(t->own_fd, name, 0755) < 0 && errno != EEXIST) {
+		kn_fd_close(&t->own_fd);
+		return -1;
+	}
+	t->pool_fd = kn_cgroup_dir_open(t->own_fd, name);
+	if (t->pool_fd < 0 || !kn_cgroup_dir_can(t->pool_fd, "cgroup.procs", O_RDWR)) {
+		kn_cgroup_tree_close(t, 0);
+		return -1;
+	}
+	return 0;
+}
+
+size_t
+kn_cgroup_trees_open(const struct kn_cgroup_where *w, const char *name,
+    struct kn_cgroup_tree trees[KN_CGROUP_TREES_MAX])
+{
+	const struct kn_cgroup_place *v1[] = { &w->memory, &w->pids, &w->cpuacct };
+	unsigned have = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof(v1) / sizeof(v1[0]); i++) {
+		bool seen = v1[i]->dir[0] == '\0';
+
+		/* cpu,cpuacct and the like: one hierarchy, two names. */
+		for (size_t j = 0; j < i; j++)
+			seen |= strcmp(v1[j]->dir, v1[i]->dir) == 0;
+		if (seen || tree_open(v1[i], false, name, &trees[n]) < 0)
+			continue;
+		trees[n].ctl = v1_controllers(&trees[n]) & ~have;
+		have |= trees[n].ctl;
+		if (trees[n].ctl != 0)
+			n++;
+		else
+			kn_cgroup_tree_close(&trees[n], 0);
+	}
+	if (w->unified.dir[0] != '\0' &&
+	    tree_open(&w->unified, true, name, &trees[n]) == 0) {
+		trees[n].ctl = v2_controllers(&trees[n], ~have);
+		if (trees[n].ctl != 0)
+			n++;
+		else
+			kn_cgroup_tree_close(&trees[n], 0);
+	}
+	return n;
+}
+
+void
+kn_cgroup_tree_close(struct kn_cgroup_tree *t, uint64_t deadline_ns)
+{
+	kn_fd_close(&t->pool_fd);
+	if (t->own_fd >= 0) {
+		kn_cgroup_dir_remove(t->own_fd, t->name, deadline_ns);
+		step_back(t);
+	}
+	kn_fd_close(&t->own_fd);
+}

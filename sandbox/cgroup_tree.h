@@ -1,0 +1,39 @@
+/* sandbox/cgroup_tree.h: one hierarchy in which the pool could make its directory.
+ *
+ * v1 has a hierarchy per controller, v2 one for all, hybrid machines both at once. A
+ * tree says which of memory, pids, cpu and kill this hierarchy gives to our workers.
+ */
+#ifndef KN_SANDBOX_CGROUP_TREE_H
+#define KN_SANDBOX_CGROUP_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sandbox/cgroup_find.h"
+
+enum kn_cgroup_ctl {
+	KN_CTL_MEMORY = 1 << 0,
+	KN_CTL_PIDS = 1 << 1,
+	KN_CTL_CPU = 1 << 2, /* usage can be read */
+	KN_CTL_KILL = 1 << 3,
+};
+enum { KN_CGROUP_TREES_MAX = 4 };
+
+struct kn_cgroup_tree {
+	bool v2;
+	unsigned ctl;	/* enum kn_cgroup_ctl */
+	bool moved;	/* v2: this process sits in "<name>-sup" now */
+	int own_fd;	/* our own group's directory */
+	int pool_fd;	/* the pool's directory in it */
+	char name[160]; /* the pool's directory */
+};
+
+/* Make the pool's directory in every hierarchy that lets us. Returns how many. Having
+ * none is not an error: an ordinary user without delegation. */
+size_t kn_cgroup_trees_open(const struct kn_cgroup_where *w, const char *name,
+    struct kn_cgroup_tree trees[KN_CGROUP_TREES_MAX]);
+/* Remove the pool's directory (its workers are gone already), move back, close. */
+void kn_cgroup_tree_close(struct kn_cgroup_tree *t, uint64_t deadline_ns);
+
+#endif

@@ -1,0 +1,230 @@
+/* sandbox/host.c: what this machine offers, asked of the kernel and nobody else.
+ *
+ * Every question costs one or two system calls; no process is started. Whether a user
+ * namespace can really be had is learned by the first launch, whose failure
+ * kn_host_explain_launch() turns into the setting to change.
+ */
+#include "sandbox/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "ipc/err.h"
+#include "ipc/fd.h"
+#include "sandbox/caps.h"
+#include "sandbox/cgroup_find.h"
+#include "sandbox/uid.h"
+
+#ifndef SYS_mseal
+#define SYS_mseal 462
+#endif
+#ifndef SYS_landlock_create_ruleset
+#define SYS_landlock_create_ruleset 444
+#endif
+#ifndef LANDLOCK_CREATE_RULESET_VERSION
+#define LANDLOCK_CREATE_RULESET_VERSION (1U << 0)
+#endif
+
+enum { MAP_TEXT_MAX = 16384, SETTING_MAX = 32, CPUS_MAX = 8192 };
+
+static uint32_t
+landlock_abi(void)
+{
+	long v = syscall(
+	    SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+	return v > 0 ? (uint32_t)v : 0;
+}
+
+static bool
+have_mseal(void)
+{
+	/* An address that is no page boundary: EINVAL from a kernel that has it. */
+	return syscall(SYS_mseal, 1ul, 1ul, ~0ul) < 0 && errno != ENOSYS;
+}
+
+static uint32_t
+usable_cpus(void)
+{
+	cpu_set_t *set = CPU_ALLOC(CPUS_MAX);
+	size_t n = CPU_ALLOC_SIZE(CPUS_MAX);
+	int count = 0;
+
+	if (set != NULL && sched_getaffinity(0, n, set) == 0)
+		count = CPU_COUNT_S(n, set);
+	CPU_FREE(set);
+	return count > 0 ? (uint32_t)count : 1;
+}
+
+static uint64_t
+usable_memory(void)
+{
+	struct kn_cgroup_where w;
+	struct sysinfo si;
+	uint64_t total = UINT64_MAX, bound;
+
+	if (sysinfo(&si) == 0)
+		total = (uint64_t)si.totalram * si.mem_unit;
+	if (kn_cgroup_where(&w, NULL) < 0)
+		return total;
+	bound = kn_cgroup_memory_bound(&w);
+	return bound < total ? bound : total;
+}
+
+static int
+read_small(const char *path, char *buf, size_t n)
+{
+	KN_OWN_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd >= 0 ? read(fd, buf, n - 1) : -1;
+
+	if (got < 0)
+		return -1;
+	buf[got] = '\0';
+	return 0;
+}
+
+/* A helper that any user could replace is not run. */
+static bool
+runnable(const char *path, const char **out_why)
+{
+	struct stat st;
+
+	*out_why = NULL;
+	if (stat(path, &st) < 0)
+		*out_why = strerror(errno);
+	else if (!S_ISREG(st.st_mode))
+		*out_why = "not a regular file";
+	else if (access(path, X_OK) < 0)
+		*out_why = "not executable";
+	else if ((st.st_mode & S_IWOTH) != 0)
+		*out_why = "writable by everybody";
+	return *out_why == NULL;
+}
+
+int
+kn_host_find_bwrap(char *out, size_t n, struct kn_err *e)
+{
+	/* Not the caller's PATH: a task of an earlier run may have planted a program
+	 * in one of its directories. */
+	static const char *const fixed[] = { "/usr/bin/bwrap", "/bin/bwrap",
+		"/usr/local/bin/bwrap" };
+	const char *env = getenv("KNIT_BWRAP"), *why, *saw = NULL, *saw_why = NULL;
+
+	if (env != NULL && env[0] != '\0') {
+		if (env[0] != '/')
+			return kn_err_set(e, KN_EK_USAGE,
+			    "environment variable KNIT_BWRAP: not an absolute path");
+		if (strlen(env) >= n)
+			return kn_err_set(e, KN_EK_USAGE,
+			    "environment variable KNIT_BWRAP: longer than %zu bytes",
+			    n - 1);
+		if (!runnable(env, &why)) {
+			char shown[200];
+
+			kn_err_printable(
+			    shown, (int)sizeof(shown), env, (int)strlen(env));
+			return kn_err_set(e, KN_EK_USAGE,
+			    "environment variable KNIT_BWRAP: %s: %s", shown, why);
+		}
+		memcpy(out, env, strlen(env) + 1);
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
+		if (runnable(fixed[i], &why)) {
+			snprintf(out, n, "%s", fixed[i]);
+			return 0;
+		}
+		if (access(fixed[i], F_OK) == 0 && saw == NULL) {
+			saw = fixed[i];
+			saw_why = why;
+		}
+	}
+	if (saw != NULL)
+		kn_err_set(e, KN_EK_HOST, "bwrap: %s: %s", saw, saw_why);
+	else
+		kn_err_set(e, KN_EK_HOST,
+		    "bwrap: not found in /usr/bin, /bin or /usr/local/bin");
+	kn_err_hint(e, "install the package \"bubblewrap\", or set KNIT_BWRAP to its "
+		       "absolute path");
+	return -1;
+}
+
+static void
+probe_root(struct kn_host *h)
+{
+	char umap[MAP_TEXT_MAX], gmap[MAP_TEXT_MAX];
+	struct kn_uid_range r;
+
+	h->root = h->uid == 0 && kn_caps_has(CAP_SETUID) && kn_caps_has(CAP_SETGID) &&
+		  kn_caps_has(CAP_SYS_ADMIN);
+	if (!h->root || read_small("/proc/self/uid_map", umap, sizeof(umap)) < 0 ||
+	    read_small("/proc/self/gid_map", gmap, sizeof(gmap)) < 0 ||
+	    kn_uid_choose(umap, gmap, getpid(), &r, NULL) < 0)
+		return;
+	h->worker_uid_base = r.base;
+	h->worker_uid_n = r.n;
+	h->maps_full = kn_uid_map_is_full(umap) && kn_uid_map_is_full(gmap);
+}
+
+int
+kn_host_probe(struct kn_host *h, struct kn_err *e)
+{
+	(void)e;
+	memset(h, 0, sizeof(*h));
+	h->uid = geteuid();
+	h->gid = getegid();
+	h->landlock_abi = landlock_abi();
+	h->mseal = have_mseal();
+	h->cpus = usable_cpus();
+	h->memory = usable_memory();
+	/* A machine without bwrap can still check a policy: the launcher refuses. */
+	if (kn_host_find_bwrap(h->bwrap, sizeof(h->bwrap), NULL) < 0)
+		h->bwrap[0] = '\0';
+	probe_root(h);
+	return 0;
+}
+
+/* The setting as a number, -1 if this kernel has no such file. */
+static long
+setting(const char *path)
+{
+	char text[SETTING_MAX];
+
+	return read_small(path, text, sizeof(text)) == 0 ? strtol(text, NULL, 10) : -1;
+}
+
+void
+kn_host_explain_launch(const struct kn_host *h, struct kn_err *e)
+{
+	if (setting("/proc/sys/user/max_user_namespaces") == 0)
+		kn_err_hint(e,
+		    "user namespaces are switched off here; as root: sysctl -w "
+		    "user.max_user_namespaces=15000");
+	else if (setting("/proc/sys/kernel/unprivileged_userns_clone") == 0)
+		kn_err_hint(e,
+		    "unprivileged user namespaces are switched off here; as root: "
+		    "sysctl -w kernel.unprivileged_userns_clone=1");
+	else if (setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1)
+		kn_err_hint(e,
+		    "AppArmor restricts user namespaces here; give bwrap a profile "
+		    "with \"userns,\", or as root: sysctl -w "
+		    "kernel.apparmor_restrict_unprivileged_userns=0");
+	else if (setting("/proc/sys/user/max_user_namespaces") < 0)
+		kn_err_hint(e, "this kernel has no user namespaces (CONFIG_USER_NS), "
+			       "or /proc is not mounted");
+	else
+		kn_err_hint(e,
+		    "user namespaces seem to be allowed by the kernel's settings; "
+		    "inside a container, its profile must allow unshare, mount and "
+		    "pivot_root%s",
+		    h->root ? "" : " (or start it outside one)");
+}
