@@ -1,0 +1,103 @@
+/* supervisor/core/duty.c: the deadlines of a worker and of the tasks in its lane; see
+ * duty.h, and "HOW DEADLINES RUN" in event.h. */
+#include "supervisor/core/duty.h"
+
+static void
+earlier(struct kn_duty *d, enum kn_duty_what what, uint32_t task, uint64_t due_ns)
+{
+	if (d->what != KN_DUTY_NONE && d->due_ns <= due_ns)
+		return;
+	*d = (struct kn_duty){ what, task, due_ns };
+}
+
+static uint64_t
+later_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t
+earlier_of(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* When the hard clock of the lane's first task starts. could_ns: since when the worker
+ * could take it. What the worker says about it counts only between publication and the
+ * time by which it had to claim. */
+static uint64_t
+start_ns(const struct kn_pool *p, const struct kn_core_task *k, uint64_t could_ns)
+{
+	uint64_t latest_ns = could_ns + p->c.claim_ms * KN_CORE_MS;
+
+	if (k->begun_ns != 0)
+		return earlier_of(later_of(k->begun_ns, k->published_ns), latest_ns);
+	if (k->state == KN_TASK_CLAIMED)
+		return earlier_of(later_of(k->claimed_ns, could_ns), latest_ns);
+	return latest_ns;
+}
+
+static void
+head_duties(const struct kn_pool *p, const struct kn_core_worker *w, struct kn_duty *d)
+{
+	uint32_t t = w->lane.head;
+	const struct kn_core_task *k = &p->task[t];
+
+	if (k->state == KN_TASK_PUBLISHING)
+		return; /* the shell's answer comes before time goes on */
+	uint64_t could_ns = later_of(k->published_ns, w->head_since_ns);
+	if (k->state == KN_TASK_PUBLISHED && p->c.claim_ms != 0) {
+		/* Whether it is claimed is settled first; then the hard clock matters.
+		 */
+		if (k->take == KN_TAKE_NONE)
+			earlier(
+			    d, KN_DUTY_CLAIM, t, could_ns + p->c.claim_ms * KN_CORE_MS);
+		if (k->looked)
+			return;
+	}
+	if (k->hard_ms == 0)
+		return;
+	uint64_t allowed_ns = (k->hard_ms + (uint64_t)p->c.hard_slack_ms) * KN_CORE_MS;
+	if (k->begun_ns == 0 && !k->looked)
+		earlier(d, KN_DUTY_LOOK, t, could_ns + allowed_ns);
+	else
+		earlier(d, KN_DUTY_HARD, t, start_ns(p, k, could_ns) + allowed_ns);
+}
+
+static void
+ready_duties(const struct kn_pool *p, const struct kn_core_worker *w, struct kn_duty *d)
+{
+	if (p->c.recycle_s != 0 && !w->retire)
+		earlier(d, KN_DUTY_RETIRE, KN_NIL,
+		    w->ready_ns + p->c.recycle_s * KN_CORE_S);
+	if (w->blocked_ns != 0)
+		earlier(d, KN_DUTY_UNBLOCK, KN_NIL, w->blocked_ns);
+	if (w->lane.head == KN_NIL)
+		return;
+	head_duties(p, w, d);
+	if (w->claimed_n == 0)
+		return;
+	for (uint32_t t = w->lane.head; t != KN_NIL; t = p->task[t].next) {
+		if (p->task[t].killed)
+			earlier(d, KN_DUTY_KILLED, t, p->task[t].kill_due_ns);
+	}
+}
+
+struct kn_duty
+kn_duty_next(const struct kn_pool *p, uint32_t w)
+{
+	static const enum kn_duty_what what[KN_WORKER_N] = {
+		[KN_WORKER_STARTING] = KN_DUTY_READY,
+		[KN_WORKER_STOPPING] = KN_DUTY_STOP_ACK,
+		[KN_WORKER_ENDING] = KN_DUTY_END,
+		[KN_WORKER_DYING] = KN_DUTY_GONE,
+	};
+	const struct kn_core_worker *k = &p->worker[w];
+	struct kn_duty d = { KN_DUTY_NONE, KN_NIL, 0 };
+
+	if (k->state == KN_WORKER_READY)
+		ready_duties(p, k, &d);
+	else if (what[k->state] != KN_DUTY_NONE)
+		earlier(&d, what[k->state], KN_NIL, k->due_ns);
+	return d;
+}
