@@ -1,7 +1,7 @@
 /* supervisor/core/assign.c: places, the least loaded lane, and launches; see assign.h.
  */
 #include "supervisor/core/assign.h"
-#include "supervisor/core/ledger.h"
+#include "supervisor/core/book.h"
 #include "supervisor/core/worker.h"
 
 void
@@ -51,7 +51,7 @@ kn_assign_idle(struct kn_pool *p)
 		uint32_t w = pick(p, t);
 		if (w == KN_NIL || p->worker[w].lane.n > 0)
 			return;
-		kn_ledger_publish(p, t, w);
+		kn_book_publish(p, t, w);
 	}
 }
 
@@ -78,7 +78,7 @@ kn_assign_deepen(struct kn_pool *p)
 		uint32_t w = pick(p, t);
 		if (w == KN_NIL)
 			return;
-		kn_ledger_publish(p, t, w);
+		kn_book_publish(p, t, w);
 	}
 }
 

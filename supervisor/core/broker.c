@@ -1,6 +1,6 @@
 /* supervisor/core/broker.c: brokered stealing; see broker.h. */
 #include "supervisor/core/broker.h"
-#include "supervisor/core/ledger.h"
+#include "supervisor/core/book.h"
 #include "supervisor/core/worker.h"
 
 static uint32_t
@@ -57,6 +57,6 @@ kn_broker_step(struct kn_pool *p)
 		}
 		if (best == KN_NIL)
 			return;
-		kn_ledger_take(p, best, KN_TAKE_STEAL);
+		kn_book_take(p, best, KN_TAKE_STEAL);
 	}
 }

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "supervisor/core/assign.h"
+#include "supervisor/core/book.h"
 #include "supervisor/core/broker.h"
-#include "supervisor/core/ledger.h"
 #include "supervisor/core/worker.h"
 
 enum { ALIGN = 16, WORKERS_MAX = 256, TASKS_MAX = 65536, LANE_MAX = 32 };
@@ -110,7 +110,7 @@ kn_pool_init(void *storage, const struct kn_pool_config *c)
 	p->timers.at = (uint32_t *)(void *)(base + l.at);
 	p->timers.heap = (uint32_t *)(void *)(base + l.heap);
 	kn_timers_init(&p->timers, s.task_max + p->worker_n + 2);
-	kn_ledger_init(p);
+	kn_book_init(p);
 	return p;
 }
 
@@ -147,7 +147,7 @@ kn_pool_fail(struct kn_pool *p, enum kn_why why)
 		return;
 	p->failed = true;
 	kn_pool_act(p, KN_ACT_POOL_FAILED)->why = why;
-	kn_ledger_flush(p, KN_HOW_LAUNCH_FAILED);
+	kn_book_flush(p, KN_HOW_LAUNCH_FAILED);
 	kill_launching(p, why);
 }
 
@@ -159,11 +159,11 @@ stop(struct kn_pool *p)
 	p->mode = KN_MODE_STOP;
 	p->grace_ns = p->now_ns + p->c.grace_ms * KN_CORE_MS;
 	kn_timers_set(&p->timers, kn_timer_grace(p), p->grace_ns);
-	kn_ledger_flush(p, KN_HOW_CANCELLED);
+	kn_book_flush(p, KN_HOW_CANCELLED);
 	kill_launching(p, KN_WHY_STOP_NOW);
 	for (uint32_t t = 0; t < p->c.task_max; t++) {
 		if (p->task[t].state == KN_TASK_PUBLISHED)
-			kn_ledger_take(p, t, KN_TAKE_DROP);
+			kn_book_take(p, t, KN_TAKE_DROP);
 	}
 }
 
@@ -172,7 +172,7 @@ grace_over(struct kn_pool *p)
 {
 	for (uint32_t t = 0; t < p->c.task_max; t++) {
 		if (p->task[t].state == KN_TASK_CLAIMED)
-			kn_ledger_kill(p, t, KN_CORE_CAUSE_STOP);
+			kn_book_kill(p, t, KN_CORE_CAUSE_STOP);
 	}
 }
 
@@ -183,7 +183,7 @@ stop_now(struct kn_pool *p)
 		return;
 	p->mode = KN_MODE_STOP_NOW;
 	kn_timers_set(&p->timers, kn_timer_grace(p), 0);
-	kn_ledger_flush(p, KN_HOW_CANCELLED);
+	kn_book_flush(p, KN_HOW_CANCELLED);
 	for (uint32_t w = 0; w < p->worker_n; w++)
 		kn_worker_kill(p, w, KN_WHY_STOP_NOW);
 }
@@ -200,9 +200,9 @@ dispatch(struct kn_pool *p, const struct kn_event *ev)
 	}
 	/* All that is not the pool's or a task's own is a worker's. */
 	if (ev->type == KN_EV_SUBMIT)
-		kn_ledger_submit(p, ev);
+		kn_book_submit(p, ev);
 	else if (ev->type == KN_EV_CANCEL)
-		kn_ledger_cancel(p, ev->task);
+		kn_book_cancel(p, ev->task);
 	else if (ev->type == KN_EV_TIMER)
 		return;
 	else if (ev->type == KN_EV_DRAIN)
@@ -222,7 +222,7 @@ fire(struct kn_pool *p)
 
 	while (kn_timers_pop(&p->timers, p->now_ns, &id)) {
 		if (id < p->c.task_max)
-			kn_ledger_late(p, id);
+			kn_book_late(p, id);
 		else if (id < kn_timer_spawn(p))
 			kn_worker_timer(p, id - p->c.task_max);
 		else if (id == kn_timer_grace(p))

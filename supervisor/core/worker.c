@@ -1,8 +1,8 @@
 /* supervisor/core/worker.c: state x event table of a worker; see worker.h. */
 #include <stddef.h>
 
+#include "supervisor/core/book.h"
 #include "supervisor/core/duty.h"
-#include "supervisor/core/ledger.h"
 #include "supervisor/core/worker.h"
 
 typedef void handler(struct kn_pool *p, uint32_t w, const struct kn_event *ev);
@@ -136,27 +136,27 @@ on_ready(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 static void
 on_published(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 {
-	uint32_t t = kn_ledger_find(p, ev);
+	uint32_t t = kn_book_find(p, ev);
 
 	if (t == KN_NIL || p->task[t].state != KN_TASK_PUBLISHING) {
 		p->bugs++;
 		return;
 	}
 	p->worker[w].refused_row = 0;
-	kn_ledger_published(p, t);
+	kn_book_published(p, t);
 }
 
 static void
 on_publish_failed(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 {
 	struct kn_core_worker *k = &p->worker[w];
-	uint32_t t = kn_ledger_find(p, ev);
+	uint32_t t = kn_book_find(p, ev);
 
 	if (t == KN_NIL || p->task[t].state != KN_TASK_PUBLISHING) {
 		p->bugs++;
 		return;
 	}
-	kn_ledger_refused(p, t);
+	kn_book_refused(p, t);
 	uint64_t wait_ms = KN_BLOCK_BUSY_MS;
 	if (k->lane.n == 0)
 		wait_ms = 1ull << (k->refused_row < 6 ? k->refused_row : 6);
@@ -169,20 +169,20 @@ on_publish_failed(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 static void
 on_claimed(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 {
-	uint32_t t = kn_ledger_find(p, ev);
+	uint32_t t = kn_book_find(p, ev);
 
 	(void)w;
 	if (t == KN_NIL || p->task[t].state == KN_TASK_PUBLISHING)
 		p->bugs++;
 	else if (p->task[t].state == KN_TASK_PUBLISHED)
-		kn_ledger_claimed(p, t);
+		kn_book_claimed(p, t);
 }
 
 /* The worker's word, and only about what it has claimed. */
 static void
 on_begun(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 {
-	uint32_t t = kn_ledger_find(p, ev);
+	uint32_t t = kn_book_find(p, ev);
 
 	if (t == KN_NIL || p->task[t].state != KN_TASK_CLAIMED)
 		return;
@@ -194,7 +194,7 @@ on_begun(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 static void
 on_taken_back(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 {
-	uint32_t t = kn_ledger_find(p, ev);
+	uint32_t t = kn_book_find(p, ev);
 
 	if (t == KN_NIL || p->task[t].state != KN_TASK_PUBLISHED ||
 	    p->task[t].take == KN_TAKE_NONE) {
@@ -204,7 +204,7 @@ on_taken_back(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 	enum kn_take why = p->task[t].take;
 	if (why == KN_TAKE_STEAL)
 		p->stolen++;
-	kn_ledger_back(p, t);
+	kn_book_back(p, t);
 	if (why == KN_TAKE_PROBE)
 		kn_worker_kill(p, w, KN_WHY_NOT_CLAIMED);
 }
@@ -212,7 +212,7 @@ on_taken_back(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 static void
 on_take_failed(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 {
-	uint32_t t = kn_ledger_find(p, ev);
+	uint32_t t = kn_book_find(p, ev);
 
 	(void)w;
 	if (t == KN_NIL || p->task[t].take == KN_TAKE_NONE) {
@@ -223,7 +223,7 @@ on_take_failed(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 		p->steals--;
 	p->task[t].take = KN_TAKE_NONE;
 	if (p->task[t].state == KN_TASK_PUBLISHED)
-		kn_ledger_claimed(p, t);
+		kn_book_claimed(p, t);
 }
 
 /* It lied: what it has claimed is answered VIOLATION, nothing it says counts any more.
@@ -237,7 +237,7 @@ on_violation(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 	k->lied = true;
 	for (uint32_t t = k->lane.head; t != KN_NIL; t = p->task[t].next) {
 		if (p->task[t].state == KN_TASK_CLAIMED)
-			kn_ledger_decide(p, t, KN_HOW_VIOLATION);
+			kn_book_decide(p, t, KN_HOW_VIOLATION);
 	}
 	kn_worker_kill(p, w, KN_WHY_VIOLATION);
 }
@@ -249,12 +249,12 @@ on_result(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 
 	if (k->lied)
 		return;
-	uint32_t t = kn_ledger_find(p, ev);
+	uint32_t t = kn_book_find(p, ev);
 	if (t == KN_NIL || p->task[t].state != KN_TASK_CLAIMED) {
 		on_violation(p, w, ev);
 		return;
 	}
-	kn_ledger_result(p, t, ev->infra_fail != 0);
+	kn_book_result(p, t, ev->infra_fail != 0);
 	k->blocked_ns = 0;
 	k->infra_row = ev->infra_fail != 0 ? k->infra_row + 1 : 0;
 	if (k->infra_row >= KN_INFRA_ROW)
@@ -293,9 +293,9 @@ on_gone(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 	while (k->lane.tail != KN_NIL) {
 		uint32_t t = k->lane.tail;
 		if (p->task[t].state == KN_TASK_CLAIMED)
-			kn_ledger_lost(p, t);
+			kn_book_lost(p, t);
 		else
-			kn_ledger_back(p, t);
+			kn_book_back(p, t);
 	}
 }
 
@@ -422,7 +422,7 @@ kn_worker_timer(struct kn_pool *p, uint32_t w)
 			k->blocked_ns = 0;
 			break;
 		case KN_DUTY_CLAIM:
-			kn_ledger_take(p, d.task, KN_TAKE_PROBE);
+			kn_book_take(p, d.task, KN_TAKE_PROBE);
 			break;
 		case KN_DUTY_LOOK: {
 			struct kn_action *a = kn_pool_act(p, KN_ACT_LOOK_BEGUN);
@@ -434,7 +434,7 @@ kn_worker_timer(struct kn_pool *p, uint32_t w)
 			return;
 		}
 		case KN_DUTY_HARD:
-			kn_ledger_decide(p, d.task, KN_HOW_HARD);
+			kn_book_decide(p, d.task, KN_HOW_HARD);
 			kn_worker_kill(p, w, KN_WHY_HARD);
 			break;
 		case KN_DUTY_NONE:

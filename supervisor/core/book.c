@@ -1,5 +1,5 @@
-/* supervisor/core/ledger.c: moves of a task, and its answer; see ledger.h. */
-#include "supervisor/core/ledger.h"
+/* supervisor/core/book.c: moves of a task, and its answer; see book.h. */
+#include "supervisor/core/book.h"
 
 static void
 list_remove(struct kn_pool *p, struct kn_core_list *l, uint32_t t)
@@ -49,7 +49,7 @@ list_prepend(struct kn_pool *p, struct kn_core_list *l, uint32_t t)
 }
 
 void
-kn_ledger_init(struct kn_pool *p)
+kn_book_init(struct kn_pool *p)
 {
 	p->queue = (struct kn_core_list){ KN_NIL, KN_NIL, 0 };
 	for (uint32_t t = 0; t < p->c.task_max; t++) {
@@ -127,7 +127,7 @@ requeue(struct kn_pool *p, uint32_t t)
 }
 
 void
-kn_ledger_submit(struct kn_pool *p, const struct kn_event *ev)
+kn_book_submit(struct kn_pool *p, const struct kn_event *ev)
 {
 	uint32_t t = ev->task;
 	struct kn_core_task *k = &p->task[t];
@@ -157,7 +157,7 @@ kn_ledger_submit(struct kn_pool *p, const struct kn_event *ev)
 }
 
 void
-kn_ledger_cancel(struct kn_pool *p, uint32_t t)
+kn_book_cancel(struct kn_pool *p, uint32_t t)
 {
 	struct kn_core_task *k = &p->task[t];
 
@@ -167,30 +167,30 @@ kn_ledger_cancel(struct kn_pool *p, uint32_t t)
 	if (k->state == KN_TASK_QUEUED)
 		answer(p, t, KN_HOW_CANCELLED);
 	else if (k->state == KN_TASK_PUBLISHED)
-		kn_ledger_take(p, t, KN_TAKE_DROP);
+		kn_book_take(p, t, KN_TAKE_DROP);
 	else if (k->state == KN_TASK_CLAIMED)
-		kn_ledger_kill(p, t, KN_CORE_CAUSE_CANCEL);
+		kn_book_kill(p, t, KN_CORE_CAUSE_CANCEL);
 	/* PUBLISHING: when the shell has answered */
 }
 
 void
-kn_ledger_late(struct kn_pool *p, uint32_t t)
+kn_book_late(struct kn_pool *p, uint32_t t)
 {
 	if (p->task[t].state == KN_TASK_QUEUED)
 		answer(p, t, KN_HOW_QUEUE_TIMEOUT);
 	else if (p->task[t].state == KN_TASK_PUBLISHED)
-		kn_ledger_take(p, t, KN_TAKE_LATE);
+		kn_book_take(p, t, KN_TAKE_LATE);
 }
 
 void
-kn_ledger_flush(struct kn_pool *p, enum kn_how how)
+kn_book_flush(struct kn_pool *p, enum kn_how how)
 {
 	while (p->queue.head != KN_NIL)
 		answer(p, p->queue.head, how);
 }
 
 uint32_t
-kn_ledger_find(const struct kn_pool *p, const struct kn_event *ev)
+kn_book_find(const struct kn_pool *p, const struct kn_event *ev)
 {
 	if (ev->task >= p->c.task_max)
 		return KN_NIL;
@@ -202,7 +202,7 @@ kn_ledger_find(const struct kn_pool *p, const struct kn_event *ev)
 }
 
 void
-kn_ledger_publish(struct kn_pool *p, uint32_t t, uint32_t w)
+kn_book_publish(struct kn_pool *p, uint32_t t, uint32_t w)
 {
 	struct kn_core_task *k = &p->task[t];
 
@@ -227,7 +227,7 @@ kn_ledger_publish(struct kn_pool *p, uint32_t t, uint32_t w)
 }
 
 void
-kn_ledger_published(struct kn_pool *p, uint32_t t)
+kn_book_published(struct kn_pool *p, uint32_t t)
 {
 	struct kn_core_task *k = &p->task[t];
 
@@ -236,13 +236,13 @@ kn_ledger_published(struct kn_pool *p, uint32_t t)
 	k->refused = 0;
 	p->worker[k->worker].dirty = true;
 	if (k->cancelled || p->mode >= KN_MODE_STOP)
-		kn_ledger_take(p, t, KN_TAKE_DROP);
+		kn_book_take(p, t, KN_TAKE_DROP);
 	else if (k->queue_due_ns != 0 && k->queue_due_ns <= p->now_ns)
-		kn_ledger_take(p, t, KN_TAKE_LATE);
+		kn_book_take(p, t, KN_TAKE_LATE);
 }
 
 void
-kn_ledger_refused(struct kn_pool *p, uint32_t t)
+kn_book_refused(struct kn_pool *p, uint32_t t)
 {
 	struct kn_core_task *k = &p->task[t];
 
@@ -254,7 +254,7 @@ kn_ledger_refused(struct kn_pool *p, uint32_t t)
 }
 
 void
-kn_ledger_claimed(struct kn_pool *p, uint32_t t)
+kn_book_claimed(struct kn_pool *p, uint32_t t)
 {
 	struct kn_core_task *k = &p->task[t];
 	struct kn_core_worker *w = &p->worker[k->worker];
@@ -270,13 +270,13 @@ kn_ledger_claimed(struct kn_pool *p, uint32_t t)
 	w->served = true;
 	w->dirty = true;
 	if (k->cancelled)
-		kn_ledger_kill(p, t, KN_CORE_CAUSE_CANCEL);
+		kn_book_kill(p, t, KN_CORE_CAUSE_CANCEL);
 	else if (p->mode == KN_MODE_STOP && p->now_ns >= p->grace_ns)
-		kn_ledger_kill(p, t, KN_CORE_CAUSE_STOP);
+		kn_book_kill(p, t, KN_CORE_CAUSE_STOP);
 }
 
 void
-kn_ledger_take(struct kn_pool *p, uint32_t t, enum kn_take why)
+kn_book_take(struct kn_pool *p, uint32_t t, enum kn_take why)
 {
 	struct kn_core_task *k = &p->task[t];
 
@@ -294,13 +294,13 @@ kn_ledger_take(struct kn_pool *p, uint32_t t, enum kn_take why)
 }
 
 void
-kn_ledger_back(struct kn_pool *p, uint32_t t)
+kn_book_back(struct kn_pool *p, uint32_t t)
 {
 	requeue(p, t);
 }
 
 void
-kn_ledger_lost(struct kn_pool *p, uint32_t t)
+kn_book_lost(struct kn_pool *p, uint32_t t)
 {
 	struct kn_core_task *k = &p->task[t];
 
@@ -318,7 +318,7 @@ kn_ledger_lost(struct kn_pool *p, uint32_t t)
 }
 
 void
-kn_ledger_result(struct kn_pool *p, uint32_t t, bool infra_fail)
+kn_book_result(struct kn_pool *p, uint32_t t, bool infra_fail)
 {
 	struct kn_core_task *k = &p->task[t];
 
@@ -334,12 +334,12 @@ kn_ledger_result(struct kn_pool *p, uint32_t t, bool infra_fail)
 }
 
 void
-kn_ledger_kill(struct kn_pool *p, uint32_t t, enum kn_core_cause cause)
+kn_book_kill(struct kn_pool *p, uint32_t t, enum kn_core_cause cause)
 {
 	struct kn_core_task *k = &p->task[t];
 	struct kn_core_worker *w = &p->worker[k->worker];
 
-	kn_ledger_decide(p, t, KN_HOW_CANCELLED);
+	kn_book_decide(p, t, KN_HOW_CANCELLED);
 	if (k->killed || w->state == KN_WORKER_DYING)
 		return;
 	k->killed = true;
@@ -355,7 +355,7 @@ kn_ledger_kill(struct kn_pool *p, uint32_t t, enum kn_core_cause cause)
 }
 
 void
-kn_ledger_decide(struct kn_pool *p, uint32_t t, enum kn_how how)
+kn_book_decide(struct kn_pool *p, uint32_t t, enum kn_how how)
 {
 	struct kn_core_task *k = &p->task[t];
 
