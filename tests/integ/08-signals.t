@@ -1,0 +1,100 @@
+#!/bin/sh
+# 08-signals.t: TERM, INT, HUP to the supervisor; stop within grace; forwarding.
+. "$(dirname "$0")/../lib/tap.sh"
+left_before
+v() {
+	js "$T/out" "by['$1']['verdict']"
+}
+
+# ---- batch ----
+# t0 and t1 run, the rest waits. `polite` ends at TERM, `deaf` does not.
+"$PY" - >"$T/tasks" <<'X'
+import json
+print(json.dumps({"id": "polite", "argv": ["sh", "-c", "trap 'echo bye; exit 0' TERM; echo up; i=0; while [ $i -lt 300 ]; do sleep 0.1; i=$((i+1)); done"]}))
+print(json.dumps({"id": "deaf", "argv": ["sh", "-c", "trap '' TERM INT HUP; sleep 30; sleep 30"]}))
+for i in range(50): print(json.dumps({"id": "w%d" % i, "argv": ["sleep", "5"]}))
+X
+for s in TERM:143 INT:130; do
+	sig=${s%:*}
+	watch_opts="--at 1000:$sig --limit 60"
+	ks run --tasks "$T/tasks" --workers 2
+	is $rc "${s#*:}" "SIG$sig: status ${s#*:}"
+	at_most "$elapsed_ms" 5000 "SIG$sig: ends within the grace time and a little"
+	is "$(js "$T/out" 'len(L), len(by)')" "(52, 52)" "SIG$sig: each accepted task has its line"
+	is "$(js "$T/out" 'sum(r["verdict"] == "cancelled" for r in L if r["id"].startswith("w"))')" 50 "SIG$sig: those that waited are cancelled"
+	is "$(v deaf)" cancelled "SIG$sig: one that ignores it is ended"
+	is_any "$(v polite)" "ok cancelled" "SIG$sig: one that listens may end by itself"
+	is "$left" 0 "SIG$sig: nothing left"
+done
+
+# A running task that ends within grace_ms is let to its end.
+cat >"$T/tasks2" <<'X'
+{"id":"short","argv":["sh","-c","sleep 1; echo finished"]}
+X
+watch_opts="--at 500:TERM"
+ks run --tasks "$T/tasks2" --set /timeouts/grace_ms=5000
+is "$rc $(v short) $(js "$T/out" 'by["short"]["stdout"].strip()')" "143 ok finished" "a task that ends within grace_ms ends as itself"
+
+# A second one kills now; HUP in between changes nothing (C128).
+watch_opts="--at 500:TERM --at 700:HUP --at 900:TERM --at 1000:INT --limit 60"
+ks run --tasks "$T/tasks" --workers 2 --set /timeouts/grace_ms=20000
+is_any $rc "143 130" "TERM, HUP, TERM, INT: ends (C128)"
+at_most "$elapsed_ms" 6000 "TERM, HUP, TERM, INT: the second one kills now (C128)"
+is "$(js "$T/out" 'len(L), len(by)')" "(52, 52)" "TERM, HUP, TERM, INT: each task has its line"
+
+# Stop at any moment of the start (C129).
+bad=0
+for ms in 0 1 2 3 4 5 7 9 12 15 20 25 30 40 50; do
+	watch_opts="--at $ms:TERM --limit 20"
+	ks run --tasks "$T/tasks" --workers 2
+	# (143 also if it came before a handler could be there)
+	if [ $rc != 143 ] || [ "$left" != 0 ] || [ "$elapsed_ms" -gt 8000 ]; then
+		bad=$((bad + 1))
+		diag "TERM at $ms ms: status $rc, left $left ($left_names), $elapsed_ms ms"
+	fi
+done
+is $bad 0 "TERM at 15 moments of the start: ends, nothing left (C129)"
+
+# The input's end does not come, and still it stops.
+mkfifo "$T/never"
+exec 7<>"$T/never"
+watch_opts="--at 500:TERM --limit 20"
+ks run --tasks - <"$T/never"
+exec 7<&-
+is $rc 143 "stop while waiting for input: 143"
+rm -f "$T/never"
+
+# ---- single command: forwarded ----
+for s in TERM:5 HUP:6; do
+	sig=${s%:*}
+	watch_opts="--at 600:$sig --limit 20"
+	ks run -- sh -c "trap 'echo got-$sig; exit ${s#*:}' $sig; echo up; i=0; while [ \$i -lt 100 ]; do sleep 0.1; i=\$((i+1)); done"
+	is "$rc $(out | tail -n 1)" "${s#*:} got-$sig" "single command: SIG$sig is forwarded, its status is the command's"
+done
+watch_opts="--at 500:TERM --limit 20"
+ks run -- sleep 30
+is $rc 143 "single command: sleep is ended by a forwarded TERM"
+is "$left" 0 "and nothing is left"
+watch_opts="--at 500:TERM --at 1000:TERM --limit 30"
+ks run -- sh -c "trap '' TERM; sleep 30; sleep 30"
+ok "single command that ignores TERM: a second one does not hang" test "$hung" = 0
+at_most "$elapsed_ms" 15000 "single command that ignores TERM: ended in bounded time"
+watch_opts="--at 500:INT --limit 20"
+ks run -- sleep 30
+is $rc 130 "single command: SIGINT"
+is "$left" 0 "and nothing is left"
+
+# TSTP and CONT reach the task: it is stopped meanwhile.
+watch_opts="--at 500:TSTP --at 1500:CONT --limit 20"
+ks run -- python3 -c '
+import time
+worst, last, end = 0, time.monotonic(), time.monotonic() + 3
+while time.monotonic() < end:
+    time.sleep(0.01)
+    now = time.monotonic(); worst = max(worst, now - last); last = now
+print("stopped" if worst > 0.7 else "never stopped", round(worst, 2))'
+like "$(out)" '^stopped' "single command: TSTP stops the task, CONT resumes it"
+is $rc 0 "and it ends as itself"
+
+left_after "signals"
+done_testing

@@ -1,0 +1,165 @@
+#!/bin/sh
+# 11-bad-host.t: a machine that cannot: no bwrap, no user namespaces, full disks,
+# policies that cannot be read. Refused by name, never run without the wall.
+. "$(dirname "$0")/../lib/tap.sh"
+left_before
+
+refused() { # ERE NAME; after a run that tried to make $T/ran
+	is $rc 125 "$2: 125"
+	one_clear_line "$1" "$2"
+	ok "$2: the command did not run" test ! -e "$T/ran"
+	rm -rf "$T/ran"
+}
+userns() { # SCRIPT ARGS...: a shell as root of a user namespace of its own
+	"$PY" "$t_lib/userns.py" sh -c "$@"
+}
+if "$PY" "$t_lib/userns.py" true 2>"$T/why"; then
+	can_userns=1
+else
+	can_userns=
+fi
+
+# ---- no bwrap ----
+mkdir "$T/empty"
+watched env PATH="$T/empty" "$KS" run -- /bin/touch /tmp/x
+if [ $rc = 0 ]; then
+	diag "the program finds bwrap without PATH"
+else
+	is $rc 125 "PATH without bwrap: 125"
+	one_clear_line 'bwrap|bubblewrap' "PATH without bwrap"
+fi
+# C062: the first bwrap of the PATH cannot be executed, or is somebody else's.
+mkdir "$T/evil" "$T/nox"
+printf '#!/bin/sh\ntouch %s/ran\n' "$T" >"$T/evil/bwrap"
+cp "$T/evil/bwrap" "$T/nox/bwrap"
+chmod 755 "$T/evil/bwrap"
+chmod 644 "$T/nox/bwrap"
+watched env PATH="$T/nox:$PATH" "$KS" run -- echo fine
+is "$rc $(out)" "0 fine" "a bwrap without an x bit is passed over (C062)"
+chmod 777 "$T/evil"
+(cd "$T/evil" && "$PY" "$t_lib/watch.py" --info "$T/info" -- env PATH=".:$PATH" "$KS" run -- echo fine >"$T/out" 2>"$T/err")
+is "$? $(out)" "0 fine" "a planted bwrap in the current directory (C062)"
+ok "is not run (C062)" test ! -e "$T/ran"
+if [ -n "$can_userns" ]; then
+	watched "$PY" "$t_lib/userns.py" --mount sh -c 'mount -t tmpfs none "$(dirname "$(command -v bwrap)")" && exec "$0" run --bind "$1:/t" -- /bin/touch /t/ran' "$KS" "$T"
+	refused 'bwrap|bubblewrap' "no bwrap on the machine"
+	# ---- user namespaces off (C060) ----
+	watched "$PY" "$t_lib/userns.py" sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" run --bind "$1:/t" -- touch /t/ran' "$KS" "$T"
+	refused 'user namespaces|max_user_namespaces' "max_user_namespaces=0 (C060)"
+	watched "$PY" "$t_lib/userns.py" sh -c 'echo 0 >/proc/sys/user/max_user_namespaces
+		printf "{\"id\":\"a\",\"argv\":[\"true\"]}\n{\"id\":\"b\",\"argv\":[\"true\"]}\n" | "$0" run --tasks -' "$KS"
+	is $rc 125 "max_user_namespaces=0, a batch: 125 (C060)"
+	is "$(js "$T/out" 'sum(r["verdict"] == "ok" for r in L)')" 0 "max_user_namespaces=0, a batch: nothing ran (C060)"
+	is "$(js "$T/out" 'len(L) == len(by)')" yes "max_user_namespaces=0, a batch: no id answered twice"
+	# Inside a user namespace of a namespace it works as for anybody.
+	watched "$PY" "$t_lib/userns.py" "$KS" run -- echo fine
+	is "$rc $(out)" "0 fine" "it works inside a user namespace"
+else
+	skip "no user namespace here: $(cat "$T/why")" "no bwrap, no user namespaces"
+fi
+
+# ---- policies that cannot be read ----
+if [ -z "$root" ]; then
+	echo '{}' >"$T/locked.json"
+	chmod 000 "$T/locked.json"
+	ks run --policy "$T/locked.json" -- true
+	refused 'locked\.json.*Permission denied' "an unreadable policy"
+fi
+mkdir "$T/dir.json"
+mkfifo "$T/fifo.json"
+ln -s /dev/zero "$T/zero.json"
+for f in dir fifo zero; do
+	watch_opts="--limit 20"
+	ks run --policy "$T/$f.json" -- true
+	refused "$f\\.json" "a policy that is a $f (C142)"
+	is "$hung" 0 "a policy that is a $f: does not hang (C142)"
+	at_most "$maxrss_kb" 200000 "a policy that is a $f: bounded read (C142)"
+done
+bad() { # NAME TEXT ERE
+	printf "$2" >"$T/bad.json"
+	ks run --policy "$T/bad.json" --bind "$T:/t" -- touch /t/ran
+	refused "bad\\.json.*$3|$3.*bad\\.json" "policy: $1"
+}
+bad "trailing comma (C138)" '{"version":1,}' '1'
+bad "comment (C138)" '{"version":1 /* one */}' '1'
+bad "single quotes (C138)" "{'version':1}" '1'
+bad "NaN (C138)" '{"version":NaN}' '1'
+bad "1e999 (C138)" '{"version":1e999}' '1'
+bad "007 (C138)" '{"version":007}' '1'
+bad "text after the end (C138)" '{"version":1} x' '1'
+bad "raw control byte (C138)" '{"version":1,"extends":"a\001b"}' '1'
+bad "lone surrogate (C138)" '{"version":1,"extends":"\\ud800"}' '1'
+bad "empty file" '' ''
+bad "an array" '[]' ''
+bad "no version" '{"extends":"default"}' 'version'
+bad "another version" '{"version":2}' 'version'
+bad "duplicate key" '{"version":1,"limits":{},\n"limits":{}}' 'limits'
+bad "unknown key (C136)" '{"version":1,\n "limits":{"task":{"memroy":"1G"}}}' 'memroy'
+like "$(err)" 'memory' "policy: the nearest known key is named (C136)"
+like "$(err)" '/limits/task|line 2|:2:' "policy: with its place (C136)"
+bad "unknown key at the top (C136)" '{"version":1,"denyWriet":["x"]}' 'denyWriet'
+bad "unknown preset" '{"version":1,"extends":"nosuch"}' 'nosuch'
+bad "a cycle" '{"version":1,"extends":"bad.json"}' 'extends|cycle|deep|bad'
+bad "wrong type" '{"version":1,"limits":{"task":{"pids":"many"}}}' '/limits/task/pids'
+bad "negative" '{"version":1,"limits":{"task":{"pids":-1}}}' '/limits/task/pids'
+bad "unknown system call (C049)" '{"version":1,"seccomp":{"rules":[{"names":["io_uring_entre"],"action":"SCMP_ACT_ERRNO"}]}}' 'io_uring_entre'
+bad "errno out of range (C052)" '{"version":1,"seccomp":{"rules":[{"names":["ptrace"],"action":"SCMP_ACT_ERRNO","errnoRet":5000}]}}' 'errno|errnoRet|/seccomp/rules/0'
+"$PY" -c 'print("[" * 100000)' >"$T/bad.json"
+ks run --policy "$T/bad.json" -- true
+refused 'bad\.json' "policy: 100,000 brackets (C139)"
+"$PY" -c 'print("{\"version\":1," + "\"extends\":{" * 50000)' >"$T/bad.json"
+ks run --policy "$T/bad.json" -- true
+refused 'bad\.json' "policy: nested objects (C139)"
+
+# C004: a destination that climbs.
+bad ".. in a destination (C004)" '{"version":1,"filesystem":{"mounts":[{"bind":"/usr","at":"/box/../../../../knit-test-x","mode":"ro"}]}}' 'filesystem/mounts'
+ok "and nothing is made on the host (C004)" test ! -e /knit-test-x
+# A limit that cannot be enforced is refused, not dropped.
+if ! cgroup_granted; then
+	ks run --policy strict --bind "$T:/t" -- touch /t/ran
+	refused 'cgroup' "preset strict without a cgroup"
+	ks run --policy judge --bind "$T:/t" -- touch /t/ran
+	refused 'cgroup' "preset judge without a cgroup"
+fi
+# C001: a bind source that is a link.
+mkdir "$T/real"
+ln -s real "$T/link"
+ks run --bind "$T/link:/l" -- touch /l/x
+ok "a bind source that is a link: refused, or the folder it names (C001)" test $rc -eq 125 -o -e "$T/real/x"
+
+# ---- full disks ----
+printf '{"id":"a","argv":["sh","-c","head -c 300000 /dev/zero >big; echo fine"],"collect":["big"],"keep":["big"]}\n{"id":"b","argv":["true"]}\n' >"$T/tasks"
+if [ -n "$can_userns" ]; then
+	mkdir "$T/small"
+	watched "$PY" "$t_lib/userns.py" --mount sh -c 'mount -t tmpfs -o size=64k none "$1/small" &&
+		"$0" run --tasks "$1/tasks" --keep "$1/small" --out-dir "$1/small"' "$KS" "$T"
+	is "$(js "$T/out" 'by["b"]["verdict"]')" ok "a full disk for kept files: other tasks go on"
+	is "$(js "$T/out" 'len(L), len(by)')" "(2, 2)" "a full disk for kept files: each task has its line"
+	like "$(cat "$T/out" "$T/err")" 'No space left' "a full disk for kept files: said"
+	rmdir "$T/small"
+	watched "$PY" "$t_lib/userns.py" --mount sh -c 'mount -t tmpfs -o size=8k none "$TMPDIR" && dd if=/dev/zero of="$TMPDIR/f" 2>/dev/null
+		"$0" run -- echo fine' "$KS"
+	is "$rc $(out)" "0 fine" "a full TMPDIR: nothing of ours needs it"
+fi
+
+# ---- few descriptors, few processes ----
+watched sh -c 'ulimit -n 12; exec "$0" run -- echo fine' "$KS"
+is_any "$rc $(out)" "0 fine 125 " "12 descriptors: works, or refused"
+ok "12 descriptors: never a crash" test $rc -eq 0 -o $rc -eq 125
+watched sh -c 'ulimit -n 64; exec "$0" run -- echo fine' "$KS"
+is "$rc $(out)" "0 fine" "64 descriptors are enough for one command"
+watched sh -c 'ulimit -v 300000; exec "$0" run -- echo fine' "$KS"
+ok "300 MB of address space: works, or refused, never a crash" test $rc -eq 0 -o $rc -eq 125
+
+# C069: as PID 1 of a PID namespace.
+if [ -n "$root" ]; then
+	watched unshare --fork --pid --mount-proc "$KS" run -- echo fine
+else
+	watched unshare --user --map-root-user --fork --pid --mount-proc "$KS" run -- echo fine
+fi
+is "$rc $(out)" "0 fine" "the supervisor as PID 1 (C069)"
+
+# C012 is bwrap's business; that a noexec source stays noexec is ours to see.
+rm -f "$T/fifo.json"
+left_after "bad hosts"
+done_testing

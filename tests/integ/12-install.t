@@ -1,0 +1,47 @@
+#!/bin/sh
+# 12-install.t: make install into a DESTDIR, use what is there, uninstall.
+. "$(dirname "$0")/../lib/tap.sh"
+left_before
+
+d=$T/dest
+cd "$t_top" || exit 1
+install() {
+	make --no-print-directory -s B="$B" DESTDIR="$d" PREFIX=/usr/local "$@" >"$T/make" 2>&1
+}
+if ! command -v make >/dev/null; then
+	skip "no make here" "make install"
+	done_testing
+fi
+install install
+is $? 0 "make install with DESTDIR"
+[ -s "$T/make" ] && diag "$(head -n 5 "$T/make")"
+inst=$d/usr/local/bin/knit-sandbox
+ok "the program is there" test -x "$inst"
+is "$(find "$d" -type f -perm /022 | wc -l)" 0 "nothing is writable by others"
+is "$(find "$d" -path "$d/usr/local" -prune -o -type f -print)" "" "nothing outside the prefix"
+for page in man1/knit-sandbox.1 man5/knit-tasks.5 man5/knit-policy.5 man7/knit-lifecycle.7; do
+	ok "page $page" test -s "$d/usr/local/share/man/$page"
+done
+ok "the schemas of task and result lines" test -n "$(find "$d" -name '*.json' -path '*schema*')"
+ok "the presets, to read" test -s "$d/usr/local/share/knit-sandbox/policies/default.json"
+watched "$inst" version
+is "$rc" 0 "the installed program: version"
+watched "$inst" run -- echo fine
+is "$rc $(out)" "0 fine" "the installed program: runs, with no file of the checkout"
+# Moved elsewhere and alone it works too: stub and presets travel inside it.
+mkdir "$T/alone"
+cp "$inst" "$T/alone/ks"
+watched env -C / "$T/alone/ks" run --policy python -- python3 -c 'print("fine")'
+if cgroup_granted || [ $rc = 0 ]; then
+	is "$rc $(out)" "0 fine" "a copy of the one file works"
+else
+	like "$(err)" 'cgroup' "a copy of the one file works as far as the machine allows"
+fi
+install uninstall
+is $? 0 "make uninstall"
+is "$(find "$d" -type f -o -type l)" "" "uninstall leaves no file"
+
+cd / || exit 1
+rm -rf "$d"
+left_after "install"
+done_testing

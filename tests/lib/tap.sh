@@ -1,0 +1,253 @@
+# tests/lib/tap.sh: TAP in POSIX sh, and how to look at a run from outside.
+#
+# A script sources it, asserts, and ends with `done_testing`. Each script runs as
+# whoever calls it (root, or an ordinary user), from the top of the checkout, with B
+# the folder of the build. What does not apply to the caller is not counted but told
+# with `not_here`; what should apply and cannot be done is `skip`ped with its reason,
+# and KNIT_MUST_RUN=1 makes every skip a failure.
+#
+#   ks ARGS...         run the program; sets rc elapsed_ms left left_ms, $T/out $T/err
+#   watched CMD...     the same for any command
+#   ok NAME CMD...     true if CMD succeeds        is GOT WANT NAME    equal
+#   like GOT ERE NAME  matches                     unlike GOT ERE NAME
+#   js FILE EXPR       Python expression over L (JSON lines) and by (id -> line)
+#
+# Judged from outside: `watched` is a child subreaper, so whatever the program leaves
+# running comes back to it, zombies too.
+
+t_lib=$(cd "$(dirname "$0")/../lib" && pwd)
+t_top=$(cd "$t_lib/../.." && pwd)
+t_n=0
+t_failed=0
+t_skipped=0
+PY=/usr/bin/python3
+[ -x $PY ] || PY=$(command -v python3)
+if [ -z "$PY" ]; then
+	echo "Bail out! no python3 to look from outside with"
+	exit 1
+fi
+B=${B:-build/gcc}
+case $B in
+/*) ;;
+*) B=$PWD/$B ;;
+esac
+KS=${KS:-$B/knit-sandbox}
+if [ ! -x "$KS" ]; then
+	echo "Bail out! no program $KS; build it with: make"
+	exit 1
+fi
+root=
+[ "$(id -u)" = 0 ] && root=1
+
+T=$(mktemp -d "${TMPDIR:-/tmp}/knit-t.XXXXXX") || exit 1
+mkdir "$T/tmp" "$T/home"
+# The program's own idea of the user's places: nothing may be left there.
+TMPDIR=$T/tmp
+HOME=$T/home
+XDG_RUNTIME_DIR=$T/tmp
+export TMPDIR HOME XDG_RUNTIME_DIR
+unset KNIT_DEBUG
+t_clean() {
+	chmod -R u+rwx "$T" 2>/dev/null
+	rm -rf "$T"
+}
+trap t_clean EXIT
+trap 'exit 1' INT TERM HUP
+exec </dev/null
+
+diag() {
+	printf '%s\n' "$*" | sed 's/^/# /'
+}
+pass() {
+	t_n=$((t_n + 1))
+	printf 'ok %d - %s\n' $t_n "$*"
+}
+# Text that is wrong goes to stderr, so that it shows under prove without -v.
+fail() {
+	t_n=$((t_n + 1))
+	t_failed=$((t_failed + 1))
+	printf 'not ok %d - %s\n' $t_n "$*"
+	printf '# failed: %s: %s\n' "$0" "$*" >&2
+}
+fail_because() {
+	t_why=$1
+	shift
+	fail "$@"
+	printf '%s\n' "$t_why" | head -n 12 | cut -c1-400 | sed 's/^/#   /' >&2
+}
+ok() {
+	t_name=$1
+	shift
+	if "$@" >/dev/null 2>&1; then
+		pass "$t_name"
+	else
+		fail_because "not true: $*" "$t_name"
+	fi
+}
+is() {
+	if [ "$1" = "$2" ]; then
+		pass "$3"
+	else
+		fail_because "got:  $1
+want: $2$(t_stderr)" "$3"
+	fi
+}
+# is_any GOT "A B C" NAME
+is_any() {
+	case " $2 " in
+	*" $1 "*) pass "$3" ;;
+	*) fail_because "got: $1
+want one of: $2$(t_stderr)" "$3" ;;
+	esac
+}
+like() {
+	if printf '%s\n' "$1" | grep -Eq -- "$2"; then
+		pass "$3"
+	else
+		fail_because "got:  $1
+want: /$2/$(t_stderr)" "$3"
+	fi
+}
+unlike() {
+	if printf '%s\n' "$1" | grep -Eq -- "$2"; then
+		fail_because "got: $1
+must not match /$2/" "$3"
+	else
+		pass "$3"
+	fi
+}
+# at_most GOT LIMIT NAME, at_least GOT LIMIT NAME: whole numbers.
+at_most() {
+	if [ "$1" -le "$2" ] 2>/dev/null; then
+		pass "$3"
+	else
+		fail_because "got: $1, want at most $2$(t_stderr)" "$3"
+	fi
+}
+at_least() {
+	if [ "$1" -ge "$2" ] 2>/dev/null; then
+		pass "$3"
+	else
+		fail_because "got: $1, want at least $2$(t_stderr)" "$3"
+	fi
+}
+skip() { # REASON NAME
+	if [ -n "${KNIT_MUST_RUN-}" ]; then
+		fail_because "skipped, but KNIT_MUST_RUN is set: $1" "$2"
+	else
+		t_n=$((t_n + 1))
+		t_skipped=$((t_skipped + 1))
+		printf 'ok %d - %s # SKIP %s\n' $t_n "$2" "$1"
+	fi
+}
+# Something that is no business of this caller (root, or an ordinary user).
+not_here() {
+	diag "not for this caller: $*"
+}
+t_stderr() {
+	[ -s "$T/err" ] && printf '\nits stderr: %s' "$(head -c 600 "$T/err" | tr -d '\000')"
+}
+done_testing() {
+	printf '1..%d\n' $t_n
+	[ $t_skipped -gt 0 ] && diag "$t_skipped skipped"
+	[ $t_failed -eq 0 ] || exit 1
+	exit 0
+}
+
+# ---- running ----
+# Options of tests/lib/watch.py come in `watch_opts`, for one run.
+watch_opts=
+watched() {
+	# shellcheck disable=SC2086
+	"$PY" "$t_lib/watch.py" --info "$T/info" $watch_opts -- "$@" >"$T/out" 2>"$T/err"
+	rc=$?
+	watch_opts=
+	elapsed_ms=-1 left=-1 left_ms=-1 left_names='?'
+	# shellcheck disable=SC1091
+	. "$T/info"
+}
+ks() {
+	watched "$KS" "$@"
+}
+out() {
+	tr -d '\000' <"$T/out"
+}
+err() {
+	tr -d '\000' <"$T/err"
+}
+js() {
+	"$PY" "$t_lib/js.py" "$@" 2>&1
+}
+# The verdict of a report file (default: the one of `ks run --report $T/report`).
+verdict() {
+	js "${1:-$T/report}" 'L[0]["verdict"]'
+}
+# One clear line: the message and at most one hint, no debris of a crash.
+one_clear_line() { # ERE NAME
+	is "$(grep -c . "$T/err" | awk '{print ($1 >= 1 && $1 <= 2) ? "one line" : $1 " lines"}')" \
+		"one line" "$2: one line and at most a hint"
+	like "$(err)" "$1" "$2: it names the thing"
+}
+# The user that ordinary users' parts run as, when the caller is root.
+as_user() {
+	if [ -n "$root" ]; then
+		setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all -- "$@"
+	else
+		"$@"
+	fi
+}
+# Does this machine grant us a memory cgroup? Asked of the kernel where that is simple
+# (cgroup v1), of the program otherwise.
+cgroup_granted() {
+	[ -n "${t_cgroup-}" ] || {
+		t_cgroup=no
+		d=/sys/fs/cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)
+		if [ -d "$d" ]; then
+			if mkdir "$d/knit-test-probe-$$" 2>/dev/null; then
+				rmdir "$d/knit-test-probe-$$"
+				t_cgroup=yes
+			fi
+		elif "$KS" run --memory 64M -- true >/dev/null 2>&1; then
+			t_cgroup=yes
+		fi
+	}
+	[ $t_cgroup = yes ]
+}
+
+# ---- what is left: mounts, cgroups, files; processes are watched's business ----
+t_mounts() {
+	cut -d' ' -f4- /proc/self/mountinfo | sort
+}
+# Folders of ours below the cgroup tree in whose whole subtree nobody lives. Pools of
+# other users of this machine have somebody in theirs.
+t_dead_cgroups() {
+	find /sys/fs/cgroup -type d -name 'knit-*' -prune 2>/dev/null | while read -r d; do
+		[ -n "$(find "$d" -name cgroup.procs -exec cat {} + 2>/dev/null)" ] || echo "$d"
+	done | sort
+}
+left_before() {
+	t_mounts >"$T/mounts.before"
+	t_dead_cgroups >"$T/cgroups.before"
+}
+# left_after NAME: nothing new after at most 2 s.
+left_after() {
+	t_try=0
+	while :; do
+		t_left=
+		t_mounts >"$T/mounts.after"
+		t_dead_cgroups >"$T/cgroups.after"
+		t_left=$(comm -13 "$T/mounts.before" "$T/mounts.after"
+			comm -13 "$T/cgroups.before" "$T/cgroups.after"
+			find "$T/tmp" "$T/home" -mindepth 1 -print)
+		[ -z "$t_left" ] && [ "$left" = 0 ] && break
+		[ $t_try -ge 20 ] && break
+		t_try=$((t_try + 1))
+		sleep 0.1
+	done
+	if [ -z "$t_left" ] && [ "$left" = 0 ]; then
+		pass "$1: no process, mount, cgroup or file left"
+	else
+		fail_because "processes: $left ($left_names)
+$t_left" "$1: no process, mount, cgroup or file left"
+	fi
+}

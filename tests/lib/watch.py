@@ -1,0 +1,143 @@
+"""watch.py [OPTIONS] -- COMMAND...: run a command and see what it leaves behind.
+
+    --info FILE       shell assignments: elapsed_ms, maxrss_kb, hung, left, left_ms,
+                      left_names
+    --at MS:SIGNAL    send it to the command (not its children); repeatable
+    --limit SECONDS   a command that takes longer is killed: hung=1, status 99 (120)
+    --grace MS        how long descendants may take to go after its end (1000)
+    --samples FILE    every 50 ms a JSON line: ms, rss_kb, fds, zombies (of the command)
+
+It is a child subreaper: whatever the command or its descendants leave running comes
+back here. Ends with the command's status, 128 + n for a signal.
+"""
+import ctypes
+import json
+import os
+import signal
+import sys
+import time
+
+
+def descendants(top):
+    """pid -> (state, name) of all below top, from /proc."""
+    parent, seen = {}, {}
+    for d in os.listdir("/proc"):
+        if d.isdigit():
+            try:
+                with open("/proc/%s/stat" % d, "rb") as f:
+                    head, tail = f.read().decode("utf-8", "replace").rsplit(")", 1)
+            except OSError:
+                continue
+            fields = tail.split()
+            parent[int(d)] = int(fields[1])
+            seen[int(d)] = (fields[0], head.split("(", 1)[1])
+    found, more = {}, True
+    while more:
+        more = False
+        for pid, up in parent.items():
+            if pid not in found and (up == top or up in found):
+                found[pid] = seen[pid]
+                more = True
+    return found
+
+
+def sample(pid, start):
+    try:
+        with open("/proc/%d/status" % pid) as f:
+            rss = [int(x.split()[1]) for x in f if x.startswith("VmRSS:")]
+        fds = len(os.listdir("/proc/%d/fd" % pid))
+    except (OSError, ValueError):
+        return None
+    zombies = sum(s == "Z" for s, _ in descendants(pid).values())
+    return {"ms": int((time.monotonic() - start) * 1000), "rss_kb": rss[0] if rss else 0,
+            "fds": fds, "zombies": zombies}
+
+
+def parse(argv):
+    o = {"info": None, "at": [], "limit": 120.0, "grace": 1000, "samples": None}
+    i = 0
+    while argv[i] != "--":
+        name, value = argv[i][2:], argv[i + 1]
+        if name == "at":
+            ms, sig = value.split(":")
+            o["at"].append((int(ms) / 1000, getattr(signal, "SIG" + sig)))
+        else:
+            o[name] = type(o[name])(value) if o[name] is not None else value
+        i += 2
+    o["at"].sort()
+    return o, argv[i + 1:]
+
+
+def main():
+    o, cmd = parse(sys.argv[1:])
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(36, 1, 0, 0, 0):  # PR_SET_CHILD_SUBREAPER
+        sys.exit("watch.py: cannot become a subreaper")
+    for s in (signal.SIGPIPE, signal.SIGXFSZ):  # as a shell would start it
+        signal.signal(s, signal.SIG_DFL)
+    start = time.monotonic()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.execvp(cmd[0], cmd)
+        except OSError as e:
+            os.write(2, ("watch.py: %s: %s\n" % (cmd[0], e.strerror)).encode())
+        os._exit(127)
+    samples = open(o["samples"], "w") if o["samples"] else None
+    next_sample, hung = 0.0, 0
+    while True:
+        got, status, usage = os.wait4(pid, os.WNOHANG)
+        now = time.monotonic() - start
+        if got:
+            break
+        while o["at"] and now >= o["at"][0][0]:
+            os.kill(pid, o["at"].pop(0)[1])
+        if samples and now >= next_sample:
+            next_sample = now + 0.05
+            s = sample(pid, start)
+            if s:
+                samples.write(json.dumps(s) + "\n")
+        if now > o["limit"]:
+            hung = 1
+            for p in [pid] + list(descendants(pid)):
+                try:
+                    os.kill(p, signal.SIGKILL)
+                except OSError:
+                    pass
+            got, status, usage = os.wait4(pid, 0)
+            break
+        time.sleep(0.002 if now < 1 else 0.01)
+    elapsed = time.monotonic() - start
+    if samples:
+        samples.close()
+
+    ended, alive = time.monotonic(), {}
+    while True:
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            pass
+        alive = descendants(os.getpid())
+        gone_ms = int((time.monotonic() - ended) * 1000)
+        if not alive or gone_ms >= o["grace"]:
+            break
+        time.sleep(0.005)
+    for p in alive:
+        try:
+            os.kill(p, signal.SIGKILL)
+        except OSError:
+            pass
+    if o["info"]:
+        names = " ".join("%d:%s:%s" % (p, s, n) for p, (s, n) in sorted(alive.items()))
+        names = "".join(c if c.isalnum() or c in " :-_." else "?" for c in names)
+        with open(o["info"], "w") as f:
+            f.write("elapsed_ms=%d\nmaxrss_kb=%d\nhung=%d\nleft=%d\nleft_ms=%d\nleft_names='%s'\n"
+                    % (elapsed * 1000, usage.ru_maxrss, hung, len(alive), gone_ms, names))
+    if hung:
+        sys.stderr.write("watch.py: did not end in %g s: killed\n" % o["limit"])
+        return 99
+    return os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
+
+
+sys.exit(main())
