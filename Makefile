@@ -34,7 +34,7 @@ endif
 
 warn := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wold-style-definition -Wpointer-arith -Wcast-qual -Wwrite-strings -Wformat=2 \
-	-Wvla -Wundef -Wswitch-enum -Wimplicit-fallthrough -fno-common \
+	-Wvla -Wundef -Wswitch-enum -Wimplicit-fallthrough -fno-common -Wno-format-truncation \
 	$(if $(WERROR),-Werror)
 hard := -fstack-protector-strong -fstack-clash-protection -fPIE
 san_asan := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
