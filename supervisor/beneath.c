@@ -1,0 +1,208 @@
+/* supervisor/beneath.c: see beneath.h. */
+#include "supervisor/beneath.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "ipc/err.h"
+#include "ipc/fd.h"
+
+static int
+open_below(int root, const char *rel, uint64_t flags, uint64_t mode)
+{
+	struct open_how how = {
+		.flags = flags | O_CLOEXEC | O_NOFOLLOW,
+		.mode = mode,
+		.resolve =
+		    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	int fd = -1;
+
+	/* EAGAIN: a rename somewhere raced with the walk; the kernel asks to repeat. */
+	for (int tries = 0; tries < 100; tries++) {
+		fd = (int)syscall(SYS_openat2, root, rel, &how, sizeof how);
+		if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
+			break;
+	}
+	return fd;
+}
+
+static const char *
+shown(const char *rel, char *buf, int n)
+{
+	kn_err_printable(buf, n, rel, (int)strlen(rel));
+	return buf;
+}
+
+int
+kn_beneath_open(
+    int root, const char *rel, int *out_fd, struct stat *out_st, struct kn_err *e)
+{
+	KN_OWN_FD int fd = open_below(root, rel, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+	char name[128];
+
+	if (fd < 0) {
+		int no = errno;
+
+		kn_err_sys(e, KN_EK_TASK, "%s", shown(rel, name, sizeof name));
+		if (no == ELOOP)
+			kn_err_hint(e, "symbolic links are not followed");
+		return -1;
+	}
+	if (fstat(fd, out_st) < 0)
+		return kn_err_sys(e, KN_EK_TASK, "%s", shown(rel, name, sizeof name));
+	if (!S_ISREG(out_st->st_mode))
+		return kn_err_set(e, KN_EK_TASK, "%s: not a regular file",
+		    shown(rel, name, sizeof name));
+	*out_fd = kn_fd_take(&fd);
+	return 0;
+}
+
+/* The directory that rel's last component stands in; made if make. */
+static int
+parent_of(int root, const char *rel, bool make, const char **out_last)
+{
+	char *copy = strdup(rel);
+	int at = open_below(root, ".", O_PATH | O_DIRECTORY, 0);
+	char *name = copy;
+
+	while (copy && at >= 0) {
+		char *slash = strchr(name, '/');
+		int next;
+
+		if (!slash)
+			break;
+		*slash = '\0';
+		if (make && mkdirat(at, name, 0777) < 0 && errno != EEXIST)
+			next = -1;
+		else
+			next = open_below(at, name, O_PATH | O_DIRECTORY, 0);
+		kn_fd_close(&at);
+		at = next;
+		name = slash + 1;
+	}
+	if (!copy)
+		kn_fd_close(&at);
+	else
+		*out_last = rel + (name - copy);
+	free(copy);
+	return at;
+}
+
+static int
+copy_all(int from, int to, uint64_t max)
+{
+	char buf[65536];
+	uint64_t at = 0;
+
+	for (;;) {
+		ssize_t r = pread(from, buf, sizeof buf, (off_t)at);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r <= 0)
+			return (int)r;
+		at += (uint64_t)r;
+		if (at > max) {
+			errno = EFBIG;
+			return -1;
+		}
+		if (kn_fd_write_all(to, buf, (size_t)r) < 0)
+			return -1;
+	}
+}
+
+static int
+write_in(int dir, const char *last, int from, uint64_t max, uint32_t mode, bool replace)
+{
+	static unsigned serial;
+	char temp[64];
+	const char *name = last;
+	KN_OWN_FD int fd = -1;
+	int no;
+
+	if (replace) {
+		snprintf(
+		    temp, sizeof temp, ".knit-%ld-%u.tmp", (long)getpid(), serial++);
+		name = temp;
+	}
+	fd = open_below(dir, name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	if (fd < 0)
+		return -1;
+	if (copy_all(from, fd, max) == 0 && fchmod(fd, mode & 0777) == 0 &&
+	    (!replace || renameat(dir, name, dir, last) == 0))
+		return 0;
+	no = errno;
+	unlinkat(dir, name, 0);
+	errno = no;
+	return -1;
+}
+
+int
+kn_beneath_write(int root, const char *rel, int from, uint64_t max, uint32_t mode,
+    bool replace, struct kn_err *e)
+{
+	const char *last = NULL;
+	KN_OWN_FD int dir = parent_of(root, rel, true, &last);
+	char name[128];
+
+	if (dir < 0 || write_in(dir, last, from, max, mode, replace) < 0)
+		return kn_err_sys(
+		    e, KN_EK_HOST, "write %s", shown(rel, name, sizeof name));
+	return 0;
+}
+
+void
+kn_beneath_unlink(int root, const char *rel)
+{
+	const char *last = NULL;
+	KN_OWN_FD int dir = parent_of(root, rel, false, &last);
+
+	if (dir >= 0)
+		unlinkat(dir, last, 0);
+}
+
+static void
+empty_dir(int dir, dev_t dev, int depth)
+{
+	int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = copy >= 0 ? fdopendir(copy) : NULL;
+	struct dirent *de;
+
+	if (!d) {
+		kn_fd_close(&copy);
+		return;
+	}
+	while ((de = readdir(d))) {
+		KN_OWN_FD int sub = -1;
+		struct stat st;
+
+		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
+			continue;
+		if (unlinkat(dir, de->d_name, 0) == 0 || errno != EISDIR)
+			continue;
+		sub = openat(
+		    dir, de->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (sub < 0 || fstat(sub, &st) < 0 || st.st_dev != dev || depth == 0)
+			continue;
+		empty_dir(sub, dev, depth - 1);
+		unlinkat(dir, de->d_name, AT_REMOVEDIR);
+	}
+	closedir(d);
+}
+
+void
+kn_beneath_empty(int dir)
+{
+	struct stat st;
+
+	if (fstat(dir, &st) == 0)
+		empty_dir(dir, st.st_dev, 100);
+}
