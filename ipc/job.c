@@ -186,10 +186,14 @@ get_files(struct kn_blob_r *r, struct room *room, uint32_t *out_n)
 		f[i].path = kn_blob_get_str(r);
 		f[i].mode = kn_blob_get_u32(r);
 		fd = kn_blob_get_u32(r);
+		if (fd > KN_JOB_FILES_BY_FD_MAX) {
+			r->bad = true;
+			fd = 0;
+		}
 		f[i].fd_index = (int)fd - 1;
 		f[i].bytes = kn_blob_get_bytes(r, &f[i].byte_n);
 		if (!path_stays_below(f[i].path) || f[i].mode > MODE_MAX ||
-		    fd > KN_JOB_FILES_BY_FD_MAX || (fd && f[i].byte_n))
+		    (fd && f[i].byte_n))
 			r->bad = true;
 	}
 	*out_n = n;
