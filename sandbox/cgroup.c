@@ -246,8 +246,8 @@ static const struct boot_file boot_files[] = {
 	    O_RDWR, true },
 	{ KN_BOOT_FD_MEM_SWAP, KN_CTL_MEMORY, "memory.memsw.limit_in_bytes",
 	    "memory.swap.max", O_RDWR, false },
-	/* A peak that cannot be reset (memory.peak before 6.12, pids.peak) would tell
-	 * of earlier tasks: opening for writing sorts those out. */
+	/* Opened for reading only where the kernel cannot reset it (memory.peak before
+	 * 6.12, pids.peak): the stub then knows that it may tell of earlier tasks. */
 	{ KN_BOOT_FD_MEM_PEAK, KN_CTL_MEMORY, "memory.max_usage_in_bytes",
 	    "memory.peak", O_RDWR, false },
 	{ KN_BOOT_FD_MEM_EVENTS, KN_CTL_MEMORY, "memory.oom_control", "memory.events",
@@ -273,6 +273,9 @@ kn_cgroup_boot_fds(struct kn_cgroup *g, uint32_t w, int fds[KN_BOOT_FD_N],
 			continue;
 		name = g->tree[t].v2 ? f->v2 : f->v1;
 		fds[f->slot] = openat(g->w[w].leaf_fd[t], name, f->flags | O_CLOEXEC);
+		if (fds[f->slot] < 0 && !f->required)
+			fds[f->slot] =
+			    openat(g->w[w].leaf_fd[t], name, O_RDONLY | O_CLOEXEC);
 		if (fds[f->slot] >= 0) {
 			*has |= 1u << f->slot;
 		} else if (f->required) {

@@ -1,0 +1,46 @@
+/* sandbox/bind.h: bind sources of a policy, resolved once to descriptors.
+ *
+ * From kn_bind_resolve() on a source is a descriptor with a device and an inode, not a
+ * name: a path that is swapped later fails the launch (the stub compares what stands at
+ * `at` inside). Nothing is ever created on the machine: a target inside another bind
+ * must exist there already.
+ */
+#ifndef KN_SANDBOX_BIND_H
+#define KN_SANDBOX_BIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct kn_policy;
+struct kn_mount;
+struct kn_err;
+
+enum {
+	KN_BIND_WRITABLE_MAX = 256, /* Landlock rules of a cell */
+	KN_BIND_COVERED_MAX = 64,   /* binds that each cell puts back on its own /tmp */
+};
+
+/* One per policy mount, in the policy's order; all but user binds have fd -1. */
+struct kn_bind {
+	const struct kn_mount *mount;
+	int fd;	    /* O_PATH */
+	char *path; /* canonical path behind fd, or the policy's for system binds */
+	uint64_t dev, ino;
+	bool is_dir;
+	int data_fd;   /* DATA: its bytes in a sealed memfd, else -1 */
+	bool missing;  /* optional, and not there */
+	bool shadowed; /* a later mount stands on the very same `at` */
+	bool idmap;    /* root: to be shown under the worker's uid */
+};
+/* Resolve all. Errors name the mount's origin. *out: calloc'ed array of mount_n. */
+int kn_bind_resolve(const struct kn_policy *p, struct kn_bind **out, struct kn_err *e);
+void kn_bind_free(struct kn_bind *b, size_t n);
+
+/* As root, for each user bind: can it be shown under a worker's uid (userns_fd as from
+ * kn_idmap_open)? Writable and not: refused. Read-only and not: plain, if uid can read
+ * it, else refused. */
+int kn_bind_plan_idmap(
+    struct kn_bind *b, size_t n, int userns_fd, uint32_t uid, struct kn_err *e);
+
+#endif

@@ -1,0 +1,301 @@
+/* sandbox/launch.c: build a launcher once per pool: all that does not differ between
+ * workers, and every refusal that needs no process.
+ */
+#include "sandbox/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "ipc/err.h"
+#include "sandbox/idmap.h"
+#include "sandbox/launch_int.h"
+
+/* The static stub, embedded by the linker (Makefile). */
+extern const char kn_stub_image[], kn_stub_image_end[];
+
+static int
+check_host(struct kn_launcher *l, struct kn_err *e)
+{
+	const struct kn_host *h = l->host;
+
+	if (h->bwrap[0] != '\0')
+		snprintf(l->bwrap, sizeof(l->bwrap), "%s", h->bwrap);
+	else if (kn_host_find_bwrap(l->bwrap, sizeof(l->bwrap), e) < 0)
+		return -1;
+	if (h->uid == 0 && !h->root) {
+		kn_err_set(e, KN_EK_HOST,
+		    "uid 0 without CAP_SETUID, CAP_SETGID and CAP_SYS_ADMIN: workers "
+		    "would have to run as uid 0");
+		kn_err_hint(e, "start it as an ordinary user, or grant those "
+			       "capabilities");
+		return -1;
+	}
+	if (h->root && h->worker_uid_n < l->worker_n) {
+		kn_err_set(e, KN_EK_HOST,
+		    "%u workers need a uid each, and this user namespace has %u "
+		    "unprivileged ones",
+		    l->worker_n, h->worker_uid_n);
+		kn_err_hint(
+		    e, h->worker_uid_n > 0
+			   ? "use fewer workers, or map more ids into the namespace"
+			   : "start it as an ordinary user, or map more ids into the "
+			     "namespace (newuidmap, a container's subordinate ids)");
+		return -1;
+	}
+	return 0;
+}
+
+/* A directory to mount the private tmpfs over, in the child's own mount namespace:
+ * one that hides neither bwrap nor any path that bwrap is told to bind. */
+static const char *
+choose_mount_dir(const struct kn_launcher *l)
+{
+	static const char *const candidates[] = { "/tmp", "/mnt", "/var/tmp", "/media",
+		"/srv" };
+
+	for (size_t i = 0; i < sizeof(candidates) / sizeof(candidates[0]); i++) {
+		size_t n = strlen(candidates[i]);
+		struct stat st;
+		bool free_here = lstat(candidates[i], &st) == 0 &&
+				 S_ISDIR(st.st_mode) &&
+				 strncmp(l->bwrap, candidates[i], n) != 0;
+
+		for (size_t j = 0; free_here && j < l->policy->fs.mount_n; j++) {
+			const struct kn_bind *b = &l->binds[j];
+
+			if (b->fd < 0 && b->path != NULL &&
+			    strncmp(b->path, candidates[i], n) == 0)
+				free_here = false;
+		}
+		if (free_here)
+			return candidates[i];
+	}
+	return NULL;
+}
+
+/* As root the caller's binds are brought by descriptor: where each one goes. */
+static int
+plan_child_binds(struct kn_launcher *l, size_t user_n, struct kn_err *e)
+{
+	size_t n = 0;
+
+	l->child_binds = calloc(user_n, sizeof(l->child_binds[0]));
+	l->child_paths = calloc(user_n, sizeof(l->child_paths[0]));
+	l->userns = malloc(l->worker_n * sizeof(l->userns[0]));
+	if (!l->child_binds || !l->child_paths || !l->userns)
+		return kn_err_sys(e, KN_EK_HOST, "allocate the table of binds");
+	for (uint32_t w = 0; w < l->worker_n; w++)
+		l->userns[w] = -1;
+	if (kn_idmap_open(l->host->uid, l->host->gid, l->host->worker_uid_base,
+		l->host->maps_full, &l->userns[0], e) < 0) {
+		kn_host_explain_launch(l->host, e);
+		return -1;
+	}
+	if (kn_bind_plan_idmap(l->binds, l->policy->fs.mount_n, l->userns[0],
+		l->host->worker_uid_base, e) < 0)
+		return -1;
+	l->mount_dir = choose_mount_dir(l);
+	if (l->mount_dir == NULL)
+		return kn_err_set(e, KN_EK_HOST,
+		    "no directory for a private mount: none of /tmp, /mnt, /var/tmp, "
+		    "/media, /srv can be used");
+	for (size_t i = 0; i < l->policy->fs.mount_n; i++) {
+		const struct kn_bind *b = &l->binds[i];
+
+		if (b->fd < 0)
+			continue;
+		if (asprintf(&l->child_paths[n], "%s/%zu", l->mount_dir, n) < 0) {
+			l->child_paths[n] = NULL;
+			return kn_err_sys(e, KN_EK_HOST, "name a bind");
+		}
+		l->child_binds[n] = (struct kn_child_bind){ .fd = b->fd,
+			.idmap = b->idmap,
+			.is_dir = b->is_dir,
+			.path = l->child_paths[n] };
+		l->child_bind_n = ++n;
+	}
+	return 0;
+}
+
+/* Files by content: how the child opens each one again. */
+static int
+plan_data(struct kn_launcher *l, struct kn_err *e)
+{
+	size_t n = l->policy->fs.mount_n;
+
+	l->data_paths = calloc(n + 1, sizeof(l->data_paths[0]));
+	l->data_scratch = calloc(n + 1, sizeof(l->data_scratch[0]));
+	if (!l->data_paths || !l->data_scratch)
+		return kn_err_sys(e, KN_EK_HOST, "allocate the table of files");
+	for (size_t i = 0; i < n; i++) {
+		if (l->binds[i].data_fd < 0)
+			continue;
+		if (asprintf(&l->data_paths[l->data_n], "/proc/self/fd/%d",
+			l->binds[i].data_fd) < 0) {
+			l->data_paths[l->data_n] = NULL;
+			return kn_err_sys(e, KN_EK_HOST, "name a file");
+		}
+		l->data_n++;
+	}
+	return 0;
+}
+
+/* What bwrap is told for each mount: a path, or the number that a file by content has
+ * in the child. numbers: room for one text per mount. */
+static void
+fill_sources(const struct kn_launcher *l, const char **source, char (*numbers)[16])
+{
+	size_t child = 0;
+	int data = KN_CHILD_DATA_FD;
+
+	for (size_t i = 0; i < l->policy->fs.mount_n; i++) {
+		const struct kn_bind *b = &l->binds[i];
+
+		if (b->data_fd >= 0) {
+			snprintf(numbers[i], sizeof(numbers[i]), "%d", data++);
+			source[i] = numbers[i];
+		} else if (b->mount->type == KN_MOUNT_BIND && !b->missing) {
+			source[i] = l->child_binds != NULL && b->fd >= 0
+					? l->child_paths[child++]
+					: b->path;
+		}
+	}
+}
+
+static int
+build_argv(struct kn_launcher *l, struct kn_err *e)
+{
+	size_t n = l->policy->fs.mount_n, blob_n = 0;
+	char(*numbers)[16] = calloc(n + 1, sizeof(*numbers));
+	const char **source = calloc(n + 1, sizeof(*source));
+	struct kn_bwrap_req r = { .bwrap = l->bwrap,
+		.policy = l->policy,
+		.source = source,
+		.stub = "/proc/self/fd/4" };
+	char *blob = NULL;
+	int rc = -1;
+
+	_Static_assert(KN_STUB_EXE_FD == 4, "the path above");
+	if (source == NULL || numbers == NULL) {
+		free(source);
+		free(numbers);
+		return kn_err_sys(e, KN_EK_HOST, "build bwrap's arguments");
+	}
+	fill_sources(l, source, numbers);
+	if (kn_bwrap_argv(&r, &l->argv, e) == 0 &&
+	    kn_bwrap_pack(&l->argv, KN_CHILD_ARGS_FD, &l->packed, &blob, &blob_n, e) ==
+		0)
+		rc = 0;
+	free(source);
+	free(numbers);
+	if (blob != NULL) {
+		l->args_fd = kn_fd_sealed("knit-args", blob, blob_n, 0, e);
+		rc = l->args_fd >= 0 ? 0 : -1;
+		free(blob);
+	}
+	return rc;
+}
+
+static int
+build(struct kn_launcher *l, struct kn_err *e)
+{
+	size_t user_n = 0;
+
+	if (check_host(l, e) < 0 || kn_bind_resolve(l->policy, &l->binds, e) < 0)
+		return -1;
+	for (size_t i = 0; i < l->policy->fs.mount_n; i++)
+		user_n += l->binds[i].fd >= 0;
+	if (l->host->root && user_n > 0 && plan_child_binds(l, user_n, e) < 0)
+		return -1;
+	if (plan_data(l, e) < 0 || build_argv(l, e) < 0)
+		return -1;
+	kn_cgroup_sweep();
+	if (kn_cgroup_open(l->pool_id, l->worker_n, &l->cgroup, e) < 0 ||
+	    kn_launch_layers(l->policy, l->host, l->cgroup, &l->layers, e) < 0)
+		return -1;
+	l->stub_fd = kn_fd_sealed("knit-worker", kn_stub_image,
+	    (size_t)(kn_stub_image_end - kn_stub_image), 1, e);
+	if (l->stub_fd < 0)
+		return -1;
+	l->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (l->null_fd < 0)
+		return kn_err_sys(e, KN_EK_HOST, "open /dev/null");
+	l->self_pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	if (l->self_pidfd < 0)
+		return kn_err_sys(e, KN_EK_HOST, "open a pidfd (Linux 5.3 or later)");
+	return 0;
+}
+
+int
+kn_launcher_new(const struct kn_policy *p, const struct kn_host *h,
+    const uint8_t pool_id[16], uint32_t worker_n, const struct kn_layout *layout,
+    struct kn_launcher **out, struct kn_err *e)
+{
+	struct kn_launcher *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return kn_err_sys(e, KN_EK_HOST, "allocate the launcher");
+	l->policy = p;
+	l->host = h;
+	memcpy(l->pool_id, pool_id, sizeof(l->pool_id));
+	l->worker_n = worker_n;
+	l->layout = *layout;
+	l->args_fd = l->stub_fd = l->null_fd = l->self_pidfd = -1;
+	if (build(l, e) < 0) {
+		kn_launcher_free(l);
+		return -1;
+	}
+	*out = l;
+	return 0;
+}
+
+void
+kn_launcher_free(struct kn_launcher *l)
+{
+	if (l == NULL)
+		return;
+	kn_cgroup_close(l->cgroup);
+	kn_bind_free(l->binds, l->policy->fs.mount_n);
+	for (size_t i = 0; i < l->child_bind_n; i++)
+		free(l->child_paths[i]);
+	for (uint32_t w = 0; l->userns != NULL && w < l->worker_n; w++)
+		kn_fd_close(&l->userns[w]);
+	for (size_t i = 0; i < l->data_n; i++)
+		free(l->data_paths[i]);
+	free(l->data_paths);
+	free(l->data_scratch);
+	free(l->child_binds);
+	free(l->child_paths);
+	free(l->userns);
+	kn_argv_fini(&l->argv);
+	kn_argv_fini(&l->packed);
+	kn_fd_close(&l->args_fd);
+	kn_fd_close(&l->stub_fd);
+	kn_fd_close(&l->null_fd);
+	kn_fd_close(&l->self_pidfd);
+	free(l);
+}
+
+const struct kn_layers *
+kn_launcher_layers(const struct kn_launcher *l)
+{
+	return &l->layers;
+}
+
+const char *const *
+kn_launcher_argv(const struct kn_launcher *l)
+{
+	return (const char *const *)l->argv.v;
+}
+
+uint64_t
+kn_launcher_idle_memory(struct kn_launcher *l, uint32_t w)
+{
+	return kn_cgroup_memory_now(l->cgroup, w);
+}

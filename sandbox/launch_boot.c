@@ -1,0 +1,120 @@
+/* sandbox/launch_boot.c: the boot record of one worker, and sending it.
+ *
+ * Sent after the launch, so that the filter can be compiled while bwrap starts: the
+ * stub waits for it before it does anything else.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ipc/control.h"
+#include "ipc/err.h"
+#include "sandbox/filter.h"
+#include "sandbox/launch_int.h"
+
+/* What a task may hand back as files; the result line is built in memory. */
+#define FILE_MAX (16ull << 20)
+#define FILES_MAX (64ull << 20)
+enum { FILES_N = 1000 };
+
+static uint32_t
+boot_flags(const struct kn_launcher *l)
+{
+	uint32_t flags = 0;
+
+	if (l->layers.state[KN_LAYER_LANDLOCK] == KN_LAYER_ENFORCED)
+		flags |= KN_BOOT_LANDLOCK;
+	if (l->layers.state[KN_LAYER_MSEAL] == KN_LAYER_ENFORCED)
+		flags |= KN_BOOT_NEED_MSEAL;
+	if (l->policy->pool.ipc == KN_IPC_TASK)
+		flags |= KN_BOOT_NEW_IPC;
+	return flags;
+}
+
+/* The caller's binds, for the stub to verify and for Landlock. */
+static uint32_t
+fill_binds(const struct kn_launcher *l, struct kn_boot_bind *out)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < l->policy->fs.mount_n; i++) {
+		const struct kn_bind *b = &l->binds[i];
+
+		if (b->fd < 0)
+			continue;
+		out[n++] = (struct kn_boot_bind){ .at = b->mount->at,
+			.dev = b->dev,
+			.ino = b->ino,
+			.writable = b->mount->writable,
+			.check = !b->shadowed };
+	}
+	return n;
+}
+
+static int
+send_boot(const struct kn_boot *b, int fds[KN_BOOT_FD_N], int sock, struct kn_err *e)
+{
+	struct kn_msg m = { .type = KN_MSG_BOOT };
+	int list[KN_BOOT_FD_N], n = 0;
+
+	if (kn_boot_seal(b, &fds[KN_BOOT_FD_RECORD], e) < 0)
+		return -1;
+	for (int i = 0; i < KN_BOOT_FD_N; i++)
+		if (fds[i] >= 0)
+			list[n++] = fds[i];
+	if (kn_fd_send(sock, &m, sizeof(m), list, n, 1) < 0)
+		return kn_err_sys(e, KN_EK_LAUNCH, "send the boot record");
+	return 0;
+}
+
+int
+kn_launch_boot(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
+    const struct kn_filter *f, int arena_fd, const struct kn_launched *lw,
+    struct kn_err *e)
+{
+	const struct kn_policy *p = l->policy;
+	struct kn_boot b = {
+		.worker = w,
+		.incarnation = incarnation,
+		.layout = l->layout,
+		.flags = boot_flags(l),
+		.pids_overhead = KN_LAUNCH_PIDS_OVERHEAD,
+		.mem_overhead = KN_LAUNCH_MEM_OVERHEAD,
+		.worker_mem = p->worker.memory,
+		.tmp_bytes = p->fs.tmp_bytes,
+		.tmp_inodes = p->fs.tmp_inodes,
+		.shm_bytes = p->fs.shm_bytes,
+		.task_bytes = p->fs.task_bytes,
+		.task_inodes = p->fs.task_inodes,
+		.landlock_abi = l->host->landlock_abi,
+		.collect_file_max = FILE_MAX,
+		.collect_total_max = FILES_MAX,
+		.collect_count_max = FILES_N,
+		.worker_bpf = f->worker_bpf,
+		.worker_bpf_n = f->worker_n,
+		.cell_bpf = f->cell_bpf,
+		.cell_bpf_n = f->cell_n,
+	};
+	int fds[KN_BOOT_FD_N], rc = -1;
+
+	for (int i = 0; i < KN_BOOT_FD_N; i++)
+		fds[i] = -1;
+	memcpy(b.pool_id, l->pool_id, sizeof(b.pool_id));
+	b.binds = calloc(p->fs.mount_n + 1, sizeof(b.binds[0]));
+	if (b.binds == NULL)
+		kn_err_sys(e, KN_EK_HOST, "allocate the boot record");
+	if (b.binds != NULL &&
+	    kn_cgroup_boot_fds(l->cgroup, w, fds, &b.has, &b.flags, e) == 0) {
+		b.bind_n = fill_binds(l, b.binds);
+		b.has |= 1u << KN_BOOT_FD_RECORD | 1u << KN_BOOT_FD_ARENA |
+			 1u << KN_BOOT_FD_BELL;
+		fds[KN_BOOT_FD_ARENA] = arena_fd;
+		fds[KN_BOOT_FD_BELL] = lw->bell_fd;
+		rc = send_boot(&b, fds, lw->sock, e);
+		fds[KN_BOOT_FD_ARENA] = fds[KN_BOOT_FD_BELL] = -1; /* borrowed */
+	}
+	for (int i = 0; i < KN_BOOT_FD_N; i++)
+		kn_fd_close(&fds[i]);
+	free(b.binds);
+	return rc < 0 ? kn_err_wrap(e, "worker %u", (unsigned)w) : 0;
+}

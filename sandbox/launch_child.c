@@ -1,0 +1,227 @@
+/* sandbox/launch_child.c: from fork to exec, one step at a time, system calls only.
+ *
+ * Privileges go down and never up again: cgroups and mounts first (they need root),
+ * then groups, gid, uid, then the capabilities are dropped and the kernel is asked
+ * whether any is left. setresuid() clears the parent-death signal and so does any
+ * later credential change: it is set after all of them, and then we look whether the
+ * parent was still there to send it. It is looked at by pidfd, since a supervisor that
+ * is PID 1 of a container has a pid that means "orphan" elsewhere.
+ */
+#include "sandbox/launch_child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "ipc/control.h"
+#include "sandbox/caps.h"
+#include "sandbox/idmap.h"
+
+enum {
+	PARK_FROM = 16, /* sources move up here before they take their numbers */
+	SIGNALS_TOP = 64,
+	DIED = 125
+};
+
+static const char *const step_text[] = {
+	[0] = "start",
+	[KN_STEP_SIGNALS] = "reset signals",
+	[KN_STEP_CGROUP] = "join the worker's cgroup",
+	[KN_STEP_UNSHARE] = "make a mount namespace",
+	[KN_STEP_PRIVATE] = "detach its mounts from the machine's",
+	[KN_STEP_TMPFS] = "mount a private directory for binds",
+	[KN_STEP_POINT] = "make a mount point for a bind",
+	[KN_STEP_TREE] = "copy the mount of a bind",
+	[KN_STEP_IDMAP] = "show a bind under the worker's uid",
+	[KN_STEP_ATTACH] = "attach a bind",
+	[KN_STEP_GROUPS] = "drop supplementary groups",
+	[KN_STEP_GID] = "take the worker's gid",
+	[KN_STEP_UID] = "take the worker's uid",
+	[KN_STEP_CAPS] = "drop capabilities",
+	[KN_STEP_CAPS_LEFT] = "verify that no capability is left",
+	[KN_STEP_PDEATHSIG] = "ask for death with the supervisor",
+	[KN_STEP_PARENT] = "find the supervisor alive",
+	[KN_STEP_FDS] = "arrange descriptors",
+	[KN_STEP_CHDIR] = "enter /",
+	[KN_STEP_RLIMIT] = "forbid core files",
+	[KN_STEP_EXEC] = "execute bwrap",
+};
+_Static_assert(
+    sizeof(step_text) / sizeof(step_text[0]) == KN_STEP_N, "a text per step");
+
+const char *
+kn_launch_step_text(enum kn_launch_step s)
+{
+	return (unsigned)s < KN_STEP_N ? step_text[s] : "unknown step";
+}
+
+static void __attribute__((noreturn))
+die(int report_fd, enum kn_launch_step step, size_t index)
+{
+	struct kn_step_err r = { .step = step, .index = (uint32_t)index, .sys = errno };
+	ssize_t n = write(report_fd, &r, sizeof(r));
+
+	(void)n; /* nobody is left to tell */
+	_exit(DIED);
+}
+
+/* The supervisor blocks signals (signalfd) and ignores SIGPIPE; both would be
+ * inherited down to the task. A session of its own keeps the terminal's ^C from
+ * killing workers behind the supervisor's back. */
+static int
+reset_signals(void)
+{
+	struct sigaction sa = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	for (int s = 1; s <= SIGNALS_TOP; s++)
+		if (s != SIGKILL && s != SIGSTOP)
+			sigaction(s, &sa, NULL); /* EINVAL: libc's own two */
+	if (sigemptyset(&none) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0)
+		return -1;
+	return setsid() < 0 && errno != EPERM ? -1 : 0;
+}
+
+static void
+bring_binds(const struct kn_child *c)
+{
+	if (unshare(CLONE_NEWNS) < 0)
+		die(c->report_fd, KN_STEP_UNSHARE, 0);
+	/* Slave, not private: what the machine unmounts must not stay busy in here. */
+	if (mount(NULL, "/", NULL, MS_SLAVE | MS_REC, NULL) < 0)
+		die(c->report_fd, KN_STEP_PRIVATE, 0);
+	if (mount("tmpfs", c->mount_dir, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0711") <
+	    0)
+		die(c->report_fd, KN_STEP_TMPFS, 0);
+	for (size_t i = 0; i < c->bind_n; i++) {
+		const struct kn_child_bind *b = &c->binds[i];
+		bool at_idmap;
+		int tree;
+
+		if (b->is_dir ? mkdir(b->path, 0700) < 0
+			      : mknod(b->path, S_IFREG | 0600, 0) < 0)
+			die(c->report_fd, KN_STEP_POINT, i);
+		tree = kn_idmap_clone(b->fd, b->idmap ? c->userns_fd : -1, &at_idmap);
+		if (tree < 0)
+			die(c->report_fd, at_idmap ? KN_STEP_IDMAP : KN_STEP_TREE, i);
+		if (kn_idmap_attach(tree, b->path) < 0)
+			die(c->report_fd, KN_STEP_ATTACH, i);
+		close(tree);
+	}
+}
+
+static void
+take_identity(const struct kn_child *c)
+{
+	if (c->root) {
+		kn_caps_drop_bounding();
+		/* Raw calls: libc's would look for threads to take along. */
+		if (syscall(SYS_setgroups, 0, NULL) < 0)
+			die(c->report_fd, KN_STEP_GROUPS, 0);
+		if (syscall(SYS_setresgid, c->uid, c->uid, c->uid) < 0)
+			die(c->report_fd, KN_STEP_GID, 0);
+		if (syscall(SYS_setresuid, c->uid, c->uid, c->uid) < 0)
+			die(c->report_fd, KN_STEP_UID, 0);
+	}
+	if (kn_caps_drop() < 0)
+		die(c->report_fd, KN_STEP_CAPS, 0);
+	if (kn_caps_verify() < 0)
+		die(c->report_fd, KN_STEP_CAPS_LEFT, 0);
+}
+
+static void
+tie_to_parent(const struct kn_child *c)
+{
+	struct pollfd p = { .fd = c->parent_pidfd, .events = POLLIN };
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		die(c->report_fd, KN_STEP_PDEATHSIG, 0);
+	if (poll(&p, 1, 0) != 0) { /* readable: it has ended */
+		errno = ESRCH;
+		die(c->report_fd, KN_STEP_PARENT, 0);
+	}
+}
+
+/* Out of the way of every number that arrange_fds() hands out. */
+static int
+park(const struct kn_child *c, int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, KN_CHILD_DATA_FD + (int)c->data_n);
+}
+
+/* 0 null, 1 and 2 the launcher's stderr, 3 socket, 4 stub, maybe 5, the report until
+ * the exec, files by content; nothing else. All sources are parked first, as any of
+ * them may have one of these numbers. */
+static int
+arrange_fds(const struct kn_child *c, int report)
+{
+	const int from[] = { c->null_fd, c->stderr_fd, c->stderr_fd, c->sock_fd,
+		c->stub_fd, c->args_fd };
+	int parked[KN_CHILD_REPORT_FD];
+
+	_Static_assert(sizeof(from) == sizeof(parked), "numbers up to the report's");
+	for (size_t i = 0; i < c->data_n; i++) {
+		int fd = open(c->data_paths[i], O_RDONLY | O_CLOEXEC);
+
+		if (fd < 0 || (c->scratch[i] = park(c, fd)) < 0)
+			return -1;
+		close(fd);
+	}
+	for (int i = 0; i < KN_CHILD_REPORT_FD; i++) {
+		parked[i] = from[i] < 0 ? -1 : park(c, from[i]);
+		if (parked[i] < 0 && from[i] >= 0)
+			return -1;
+	}
+	for (int i = 0; i < KN_CHILD_REPORT_FD; i++)
+		if (parked[i] >= 0 && dup2(parked[i], i) < 0)
+			return -1;
+	for (size_t i = 0; i < c->data_n; i++)
+		if (dup2(c->scratch[i], KN_CHILD_DATA_FD + (int)i) < 0)
+			return -1;
+	if (dup3(report, KN_CHILD_REPORT_FD, O_CLOEXEC) < 0)
+		return -1;
+	if (c->args_fd < 0)
+		close(KN_CHILD_ARGS_FD);
+	return (int)syscall(
+	    SYS_close_range, KN_CHILD_DATA_FD + (unsigned)c->data_n, ~0u, 0);
+}
+
+void
+kn_child_run(const struct kn_child *c)
+{
+	const struct rlimit none = { 0, 0 };
+	char *const empty[] = { NULL };
+	int report = park(c, c->report_fd);
+
+	if (report < 0)
+		report = c->report_fd;
+	if (reset_signals() < 0)
+		die(report, KN_STEP_SIGNALS, 0);
+	for (size_t i = 0; i < c->join_n; i++)
+		if (write(c->join_fds[i], "0", 1) != 1)
+			die(report, KN_STEP_CGROUP, i);
+	if (c->mount_dir != NULL)
+		bring_binds(c);
+	take_identity(c);
+	tie_to_parent(c);
+	if (arrange_fds(c, report) < 0)
+		die(report, KN_STEP_FDS, 0);
+	report = KN_CHILD_REPORT_FD;
+	if (chdir("/") < 0)
+		die(report, KN_STEP_CHDIR, 0);
+	umask(022);
+	if (setrlimit(RLIMIT_CORE, &none) < 0)
+		die(report, KN_STEP_RLIMIT, 0);
+	/* No environment: bwrap's stays readable in the sandbox as /proc/1/environ. */
+	execve(c->path, c->argv, empty);
+	die(report, KN_STEP_EXEC, 0);
+}

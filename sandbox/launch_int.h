@@ -1,0 +1,58 @@
+/* sandbox/launch_int.h: what the launch*.c files share; no one else includes it.
+ *
+ *   launch.c          the launcher: built once, frees all
+ *   launch_start.c    fork one worker's launcher process
+ *   launch_child.c    between fork and exec
+ *   launch_boot.c     the boot record
+ *   launch_layers.c   enforced, degraded, absent, or refused
+ *   launch_explain.c  a worker that ended before it was ready
+ */
+#ifndef KN_SANDBOX_LAUNCH_INT_H
+#define KN_SANDBOX_LAUNCH_INT_H
+
+#include "sandbox/bind.h"
+#include "sandbox/bwrap.h"
+#include "sandbox/cgroup.h"
+#include "sandbox/host.h"
+#include "sandbox/launch.h"
+#include "sandbox/launch_child.h"
+#include "sandbox/policy.h"
+
+struct kn_launcher {
+	const struct kn_policy *policy;
+	const struct kn_host *host;
+	uint8_t pool_id[16];
+	uint32_t worker_n;
+	struct kn_layout layout;
+	struct kn_layers layers;
+	struct kn_cgroup *cgroup;
+	char bwrap[256];
+
+	struct kn_bind *binds;		   /* one per policy mount */
+	struct kn_child_bind *child_binds; /* root: the user binds */
+	size_t child_bind_n;
+	char **child_paths; /* owned, child_bind_n */
+	const char *mount_dir;
+	char **data_paths; /* owned, data_n: "/proc/self/fd/N" */
+	size_t data_n;
+	int *data_scratch;
+	int *userns; /* root with binds: per worker, -1 until its first launch */
+
+	struct kn_argv argv;   /* whole, for --dry-run */
+	struct kn_argv packed; /* as executed */
+	int args_fd;	       /* sealed memfd, or -1 */
+	int stub_fd, null_fd, self_pidfd;
+};
+
+/* Decide each layer, or refuse by name. */
+int kn_launch_layers(const struct kn_policy *p, const struct kn_host *h,
+    const struct kn_cgroup *g, struct kn_layers *out, struct kn_err *e);
+
+/* What the launcher processes and the stub weigh in the worker's cgroup. */
+enum {
+	/* bwrap outside, the stub, and the running cell's init */
+	KN_LAUNCH_PIDS_OVERHEAD = 3,
+};
+#define KN_LAUNCH_MEM_OVERHEAD (4ull << 20)
+
+#endif

@@ -1,0 +1,142 @@
+/* sandbox/launch_layers.c: how each wall will stand, decided before a process starts.
+ *
+ * A layer that can be had is enforced. One that cannot is refused if it is required or
+ * if a value of the policy asks for it, unless allow_degraded names it; "require" wins
+ * over allow_degraded. Nothing is ever weakened without having been named.
+ */
+#include <stddef.h>
+
+#include "ipc/err.h"
+#include "sandbox/launch_int.h"
+
+/* What is known of one layer. */
+struct have {
+	bool can;
+	const char *asked; /* the value that asks for it, or NULL */
+	const char *lacks; /* why it cannot be had */
+	const char *hint;
+};
+
+static const char *
+memory_asked(const struct kn_policy *p)
+{
+	return p->task.memory != 0     ? "/limits/task/memory"
+	       : p->worker.memory != 0 ? "/limits/worker/memory"
+				       : NULL;
+}
+
+static const char *
+pids_asked(const struct kn_policy *p)
+{
+	return p->task.pids != 0     ? "/limits/task/pids"
+	       : p->worker.pids != 0 ? "/limits/worker/pids"
+				     : NULL;
+}
+
+#define CGROUP_HINT \
+	"start it as root, or in a delegated cgroup: systemd-run --user --scope " \
+	"-p Delegate=yes knit-sandbox ..."
+
+static struct have
+look(enum kn_layer l, const struct kn_policy *p, const struct kn_host *h,
+    const struct kn_cgroup *g)
+{
+	struct have x = { .can = true };
+
+	switch (l) {
+	case KN_LAYER_NAMESPACES:
+	case KN_LAYER_SECCOMP:
+	case KN_LAYER_CAPABILITIES:
+	case KN_LAYER_RLIMITS:
+		break; /* a launch without them fails */
+	case KN_LAYER_UID:
+		x.can = h->root;
+		x.lacks = "only root can give workers a host uid of their own";
+		x.hint = "start it as root, or remove \"uid\" from /require";
+		break;
+	case KN_LAYER_LANDLOCK:
+		x.can = h->landlock_abi > 0;
+		x.asked = p->landlock == KN_LANDLOCK_ON ? "/landlock" : NULL;
+		x.lacks = "this kernel has no Landlock";
+		x.hint =
+		    "boot with \"landlock\" in the lsm= list (Linux 5.13 or later)";
+		break;
+	case KN_LAYER_CG_MEMORY:
+		x.can = kn_cgroup_has_memory(g);
+		x.asked = memory_asked(p);
+		x.lacks = "this machine grants us no memory cgroup";
+		x.hint = CGROUP_HINT;
+		break;
+	case KN_LAYER_CG_PIDS:
+		x.can = kn_cgroup_has_pids(g);
+		x.asked = pids_asked(p);
+		x.lacks = "this machine grants us no pids cgroup";
+		x.hint = CGROUP_HINT;
+		break;
+	case KN_LAYER_CG_CPU:
+		x.can = kn_cgroup_has_cpu(g);
+		x.asked = p->task.cpu_ms != 0 ? "/limits/task/cpu_ms" : NULL;
+		x.lacks = "this machine grants us no cgroup that counts CPU time";
+		x.hint = CGROUP_HINT;
+		break;
+	case KN_LAYER_MSEAL:
+		x.can = h->mseal;
+		x.lacks = "this kernel has no mseal";
+		x.hint = "it came with Linux 6.10";
+		break;
+	case KN_LAYER_N:
+		break;
+	}
+	return x;
+}
+
+static int
+decide(enum kn_layer l, const struct kn_policy *p, const struct have *x,
+    enum kn_layer_state *out, struct kn_err *e)
+{
+	bool required = (p->require >> l & 1) != 0;
+	bool allowed = (p->allow_degraded >> l & 1) != 0;
+
+	if (l == KN_LAYER_LANDLOCK && p->landlock == KN_LANDLOCK_OFF) {
+		if (required)
+			return kn_err_set(e, KN_EK_CONFIG,
+			    "layer landlock: required (/require), and switched off "
+			    "(/landlock)");
+		*out = KN_LAYER_ABSENT;
+		return 0;
+	}
+	if (x->can) {
+		*out = KN_LAYER_ENFORCED;
+		return 0;
+	}
+	if (required) {
+		kn_err_set(e, KN_EK_HOST, "layer %s: required for %s, but %s",
+		    kn_layer_name(l), x->asked ? x->asked : "the policy (/require)",
+		    x->lacks);
+		kn_err_hint(e, "%s", x->hint);
+		return -1;
+	}
+	if (x->asked != NULL && !allowed) {
+		kn_err_set(e, KN_EK_HOST, "layer %s: asked for by %s, but %s",
+		    kn_layer_name(l), x->asked, x->lacks);
+		kn_err_hint(e, "%s; or accept less: --set '/allow_degraded=[\"%s\"]'",
+		    x->hint, kn_layer_name(l));
+		return -1;
+	}
+	*out = allowed ? KN_LAYER_DEGRADED : KN_LAYER_ABSENT;
+	return 0;
+}
+
+int
+kn_launch_layers(const struct kn_policy *p, const struct kn_host *h,
+    const struct kn_cgroup *g, struct kn_layers *out, struct kn_err *e)
+{
+	for (int i = 0; i < KN_LAYER_N; i++) {
+		enum kn_layer l = (enum kn_layer)i;
+		struct have x = look(l, p, h, g);
+
+		if (decide(l, p, &x, &out->state[i], e) < 0)
+			return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,235 @@
+/* sandbox/launch_start.c: start, kill and release one worker's launcher process.
+ *
+ * clone3 hands out the pidfd with the process, so that no signal of ours can ever reach
+ * a stranger. The parent waits until the exec has happened or a step has failed: the
+ * report pipe ends by itself, since it is close-on-exec.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "ipc/clock.h"
+#include "ipc/control.h"
+#include "ipc/err.h"
+#include "sandbox/cgroup_tree.h"
+#include "sandbox/idmap.h"
+#include "sandbox/launch_int.h"
+
+enum {
+	EXEC_WAIT_MS = 10000, /* an exec held up this long is a failed launch */
+	GONE_WAIT_MS = 1000   /* from the launcher's end to its sandbox's */
+};
+
+/* Both ends of everything that a start makes. */
+struct ends {
+	int report[2], sock[2], err[2];
+};
+
+static int
+make_ends(struct ends *x, struct kn_launched *lw, struct kn_err *e)
+{
+	if (pipe2(x->report, O_CLOEXEC) < 0 || pipe2(x->err, O_CLOEXEC) < 0)
+		return kn_err_sys(e, KN_EK_HOST, "make a pipe");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, x->sock) < 0)
+		return kn_err_sys(e, KN_EK_HOST, "make a socket pair");
+	if (fcntl(x->err[0], F_SETFL, O_NONBLOCK) < 0)
+		return kn_err_sys(e, KN_EK_HOST, "prepare a pipe");
+	lw->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (lw->bell_fd < 0)
+		return kn_err_sys(e, KN_EK_HOST, "make an eventfd");
+	return 0;
+}
+
+static void
+close_ends(struct ends *x)
+{
+	for (int i = 0; i < 2; i++) {
+		kn_fd_close(&x->report[i]);
+		kn_fd_close(&x->sock[i]);
+		kn_fd_close(&x->err[i]);
+	}
+}
+
+static int
+start_error(const struct kn_launcher *l, const struct kn_step_err *r, struct kn_err *e)
+{
+	enum kn_launch_step step = (enum kn_launch_step)r->step;
+	bool of_bind = step >= KN_STEP_POINT && step <= KN_STEP_ATTACH;
+
+	errno = r->sys;
+	if (step == KN_STEP_EXEC)
+		kn_err_sys(e, KN_EK_LAUNCH, "execute %s", l->bwrap);
+	else if (of_bind && r->index < l->child_bind_n)
+		kn_err_sys(e, KN_EK_LAUNCH, "%s (%s)", kn_launch_step_text(step),
+		    l->child_binds[r->index].path);
+	else
+		kn_err_sys(e, KN_EK_LAUNCH, "%s", kn_launch_step_text(step));
+	return -1;
+}
+
+/* 0 once bwrap is being executed. */
+static int
+await_exec(const struct kn_launcher *l, int report, struct kn_err *e)
+{
+	uint64_t deadline = kn_clock_after_ms(kn_clock_now(), EXEC_WAIT_MS);
+	struct pollfd p = { .fd = report, .events = POLLIN };
+	struct kn_step_err r;
+	ssize_t n;
+
+	for (;;) {
+		int left = kn_clock_poll_ms(kn_clock_now(), deadline);
+
+		if (left == 0)
+			return kn_err_set(e, KN_EK_LAUNCH,
+			    "bwrap was not executed within %d s", EXEC_WAIT_MS / 1000);
+		if (poll(&p, 1, left) < 0 && errno != EINTR)
+			return kn_err_sys(e, KN_EK_LAUNCH, "wait for the launch");
+		if (p.revents == 0)
+			continue;
+		n = read(report, &r, sizeof(r));
+		if (n == 0)
+			return 0;
+		if (n == (ssize_t)sizeof(r))
+			return start_error(l, &r, e);
+		if (n >= 0 || errno != EINTR)
+			return kn_err_set(
+			    e, KN_EK_LAUNCH, "the launching process broke off");
+	}
+}
+
+static int
+spawn(const struct kn_child *c, struct kn_proc *out, struct kn_err *e)
+{
+	int pidfd = -1;
+	struct clone_args ca = {
+		.flags = CLONE_PIDFD,
+		.pidfd = (uint64_t)(uintptr_t)&pidfd,
+		.exit_signal = SIGCHLD,
+	};
+	long pid = syscall(SYS_clone3, &ca, sizeof(ca));
+
+	if (pid == 0)
+		kn_child_run(c);
+	if (pid < 0)
+		return kn_err_sys(e, KN_EK_HOST, "fork");
+	out->pidfd = pidfd;
+	out->pid = (pid_t)pid;
+	return 0;
+}
+
+/* The worker's uid, its id map, and what of the plan differs between workers. */
+static int
+plan(
+    struct kn_launcher *l, uint32_t w, struct kn_child *c, int join[], struct kn_err *e)
+{
+	uint64_t memory = l->policy->worker.memory, pids = l->policy->worker.pids;
+
+	if (memory != 0)
+		memory += KN_LAUNCH_MEM_OVERHEAD;
+	if (pids != 0)
+		pids += KN_LAUNCH_PIDS_OVERHEAD;
+	if (kn_cgroup_prepare(l->cgroup, w, memory, pids, e) < 0)
+		return -1;
+	c->join_fds = join;
+	c->join_n = kn_cgroup_join_fds(l->cgroup, w, join, KN_CGROUP_TREES_MAX);
+	c->path = l->bwrap;
+	c->argv = l->packed.v;
+	c->parent_pidfd = l->self_pidfd;
+	c->null_fd = l->null_fd;
+	c->stub_fd = l->stub_fd;
+	c->args_fd = l->args_fd;
+	c->data_paths = (const char *const *)l->data_paths;
+	c->data_n = l->data_n;
+	c->scratch = l->data_scratch;
+	c->root = l->host->root;
+	c->uid = l->host->worker_uid_base + w;
+	c->userns_fd = -1;
+	if (l->child_bind_n == 0)
+		return 0;
+	if (l->userns[w] < 0 && kn_idmap_open(l->host->uid, l->host->gid, c->uid,
+				    l->host->maps_full, &l->userns[w], e) < 0) {
+		kn_host_explain_launch(l->host, e);
+		return -1;
+	}
+	c->userns_fd = l->userns[w];
+	c->mount_dir = l->mount_dir;
+	c->binds = l->child_binds;
+	c->bind_n = l->child_bind_n;
+	return 0;
+}
+
+int
+kn_launch_start(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
+    struct kn_launched *out, struct kn_err *e)
+{
+	struct ends x = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	struct kn_launched lw = KN_LAUNCHED_NONE;
+	struct kn_child c = { 0 };
+	int join[KN_CGROUP_TREES_MAX];
+
+	(void)incarnation; /* the boot record carries it */
+	if (plan(l, w, &c, join, e) < 0 || make_ends(&x, &lw, e) < 0)
+		goto fail;
+	c.report_fd = x.report[1];
+	c.stderr_fd = x.err[1];
+	c.sock_fd = x.sock[1];
+	if (spawn(&c, &lw.proc, e) < 0)
+		goto fail;
+	kn_fd_close(&x.report[1]);
+	if (await_exec(l, x.report[0], e) < 0)
+		goto fail;
+	lw.sock = kn_fd_take(&x.sock[0]);
+	lw.err_fd = kn_fd_take(&x.err[0]);
+	close_ends(&x);
+	*out = lw;
+	return 0;
+fail:
+	close_ends(&x);
+	kn_launch_release(l, w, &lw);
+	return kn_err_wrap(e, "worker %u", (unsigned)w);
+}
+
+void
+kn_launch_kill(struct kn_launcher *l, uint32_t w, const struct kn_launched *lw)
+{
+	kn_cgroup_kill(l->cgroup, w);
+	if (lw->proc.pidfd >= 0)
+		kn_proc_signal(&lw->proc, SIGKILL);
+}
+
+/* The launcher's end comes before its sandbox's: the stub is killed by the kernel as
+ * its PID namespace goes. A process gives up its memory before its descriptors, so the
+ * end of the private socket says that nobody in there has the slice mapped any more. */
+static void
+await_gone(int sock)
+{
+	uint64_t deadline = kn_clock_after_ms(kn_clock_now(), GONE_WAIT_MS);
+	struct pollfd p = { .fd = sock, .events = 0 };
+
+	while (sock >= 0) {
+		int left = kn_clock_poll_ms(kn_clock_now(), deadline);
+
+		if (left == 0 || poll(&p, 1, left) > 0)
+			return;
+	}
+}
+
+void
+kn_launch_release(struct kn_launcher *l, uint32_t w, struct kn_launched *lw)
+{
+	kn_cgroup_kill(l->cgroup, w);
+	if (lw->proc.pidfd >= 0)
+		kn_proc_close(&lw->proc);
+	await_gone(lw->sock);
+	kn_cgroup_release(l->cgroup, w);
+	kn_fd_close(&lw->sock);
+	kn_fd_close(&lw->err_fd);
+	kn_fd_close(&lw->bell_fd);
+}
