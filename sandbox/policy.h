@@ -40,12 +40,16 @@ enum kn_mount_type {
 	KN_MOUNT_TMPFS,
 	KN_MOUNT_DIR,
 	KN_MOUNT_SYMLINK,
+	KN_MOUNT_DATA, /* a small read-only file with `data` as content, no mount of
+			  its own (bwrap: --perms 0444 --file FD AT) */
 };
 struct kn_mount {
 	enum kn_mount_type type;
 	const char *source; /* BIND: absolute host path; SYMLINK: link text */
 	const char *at;	    /* absolute, clean (no "..", ".", "//"), inside */
-	bool writable;	    /* BIND */
+	const void *data;   /* DATA: its bytes */
+	size_t data_n;
+	bool writable; /* BIND */
 	bool optional; /* BIND: skip if the source does not exist (system root only) */
 	bool user;     /* asked for by caller or policy file, not by a system root */
 	uint64_t bytes, inodes; /* TMPFS */
@@ -158,6 +162,11 @@ int kn_policy_load(const struct kn_policy_src *src, size_t src_n,
 void kn_policy_free(struct kn_policy *p);
 /* The merged document as pretty JSON (malloc'ed), for --dry-run. */
 char *kn_policy_text(const struct kn_policy *p);
+/* Who set the value at `pointer`: "--memory", "preset default", "my.json:/limits/...";
+ * NULL if nobody did. */
+const char *kn_policy_origin(const struct kn_policy *p, const char *pointer);
+/* True if somebody other than a shipped preset set it. */
+bool kn_policy_named(const struct kn_policy *p, const char *pointer);
 /* Names of the shipped presets, NULL-terminated. */
 const char *const *kn_policy_presets(void);
 

@@ -1,0 +1,224 @@
+/* sandbox/filter.c: the decisions of a policy as two classic BPF programs.
+ *
+ * Numbers with equal decisions side by side are one range; a binary tree over the
+ * ranges finds the one of a call in at most nine comparisons.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ipc/err.h"
+#include "sandbox/filter_int.h"
+
+enum { KN_BPF_MAX = 4096 }; /* BPF_MAXINSNS */
+
+#if __BYTE_ORDER == __LITTLE_ENDIAN
+enum { LOW = 0, HIGH = 4 };
+#else
+enum { LOW = 4, HIGH = 0 };
+#endif
+
+struct program {
+	const struct kn_ftable *t;
+	const bool *stub;
+	bool cell;
+	struct kn_bpf b;
+	struct range {
+		uint32_t from;
+		int nr; /* whose decisions; -1: ret */
+		uint32_t ret;
+	} ranges[KN_NR_MAX + 2];
+	size_t range_n;
+};
+
+/* One half of a comparison that takes both: op on the high word, then on the low. */
+static uint32_t
+compare(struct kn_bpf *b, const struct kn_farg *a, uint32_t yes, uint32_t no)
+{
+	uint32_t low_at =
+	    (uint32_t)offsetof(struct seccomp_data, args) + 8 * a->index + LOW;
+	uint32_t high_at = low_at - LOW + HIGH;
+	uint32_t low = (uint32_t)a->value, high = (uint32_t)(a->value >> 32);
+	bool greater = false, flip = false;
+	uint16_t op = BPF_JEQ;
+	switch (a->op) {
+	case KN_CMP_MASKED_EQ: {
+		uint32_t want = (uint32_t)a->value_two;
+		uint32_t want_high = (uint32_t)(a->value_two >> 32);
+		uint32_t next = kn_bpf_jump(b, BPF_JEQ, want, yes, no);
+		next = kn_bpf_load(b, low_at, kn_bpf_and(b, low, next));
+		if (a->narrow)
+			return next;
+		if (high == 0) /* nothing to look at; a wanted bit can never be there */
+			return want_high ? no : next;
+		next = kn_bpf_jump(b, BPF_JEQ, want_high, next, no);
+		return kn_bpf_load(b, high_at, kn_bpf_and(b, high, next));
+	}
+	case KN_CMP_NE:
+		flip = true;
+		break;
+	case KN_CMP_LT: /* not >= */
+		flip = true;
+		op = BPF_JGE;
+		greater = true;
+		break;
+	case KN_CMP_GE:
+		op = BPF_JGE;
+		greater = true;
+		break;
+	case KN_CMP_LE: /* not > */
+		flip = true;
+		op = BPF_JGT;
+		greater = true;
+		break;
+	case KN_CMP_GT:
+		op = BPF_JGT;
+		greater = true;
+		break;
+	case KN_CMP_EQ:
+	default:
+		break;
+	}
+	if (flip) {
+		uint32_t was = yes;
+		yes = no;
+		no = was;
+	}
+	uint32_t next = kn_bpf_load(b, low_at, kn_bpf_jump(b, op, low, yes, no));
+	if (a->narrow)
+		return next;
+	next = kn_bpf_jump(b, BPF_JEQ, high, next, no);
+	if (greater)
+		next = kn_bpf_jump(b, BPF_JGT, high, yes, next);
+	return kn_bpf_load(b, high_at, next);
+}
+
+/* The decisions of one call, from the last to the first. */
+static uint32_t
+decisions(struct kn_bpf *b, const struct kn_fcall *c)
+{
+	uint32_t node = kn_bpf_ret(b, c->v[c->n - 1].ret);
+	for (size_t i = c->n - 1; i-- > 0;) {
+		uint32_t yes = kn_bpf_ret(b, c->v[i].ret);
+		for (size_t j = c->v[i].arg_n; j-- > 0;)
+			yes = compare(b, &c->v[i].args[j], yes, node);
+		node = yes;
+	}
+	return node;
+}
+
+static uint32_t
+leaf(struct program *p, const struct range *r)
+{
+	if (r->nr < 0)
+		return kn_bpf_ret(&p->b, r->ret);
+	return decisions(&p->b, &p->t->calls[r->nr]);
+}
+
+static uint32_t
+tree(struct program *p, size_t lo, size_t hi)
+{
+	if (lo == hi)
+		return leaf(p, &p->ranges[lo]);
+	size_t mid = (lo + hi + 1) / 2;
+	uint32_t right = tree(p, mid, hi);
+	uint32_t left = tree(p, lo, mid - 1);
+	return kn_bpf_jump(&p->b, BPF_JGE, p->ranges[mid].from, right, left);
+}
+
+/* What this program says about a number; the other one has the rest to say. */
+static struct range
+range_of(const struct program *p, int nr)
+{
+	const struct kn_fcall *c = &p->t->calls[nr];
+	struct range r = { (uint32_t)nr, -1, SECCOMP_RET_ALLOW };
+	if (p->stub[nr] != p->cell || kn_fcall_is_plain_allow(c))
+		return r;
+	if (c->n == 1)
+		r.ret = c->v[0].ret;
+	else
+		r.nr = nr;
+	return r;
+}
+
+static void
+add_range(struct program *p, struct range r)
+{
+	const struct range *last = p->range_n ? &p->ranges[p->range_n - 1] : NULL;
+	if (last && last->nr < 0 && r.nr < 0 && last->ret == r.ret)
+		return;
+	p->ranges[p->range_n++] = r;
+}
+
+static int
+compile(struct program *p, void **out, uint32_t *out_n, struct kn_err *e)
+{
+	for (int nr = 0; nr < KN_NR_MAX; nr++) {
+		struct range r = range_of(p, nr);
+		/* In the worker program the stub's own calls pass. */
+		add_range(p, r);
+	}
+	if (!p->cell) {
+		add_range(p, (struct range){ KN_NR_MAX, -1, p->t->unlisted });
+		add_range(
+		    p, (struct range){ 0x40000000, -1, SECCOMP_RET_ERRNO | ENOSYS });
+	}
+	uint32_t at = tree(p, 0, p->range_n - 1);
+	at = kn_bpf_load(&p->b, (uint32_t)offsetof(struct seccomp_data, nr), at);
+	uint32_t kill = kn_bpf_ret(&p->b, SECCOMP_RET_KILL_PROCESS);
+	if (!p->cell) {
+		at = kn_bpf_jump(&p->b, BPF_JEQ, p->t->arch, at, kill);
+		at = kn_bpf_load(
+		    &p->b, (uint32_t)offsetof(struct seccomp_data, arch), at);
+	}
+	*out = kn_bpf_end(&p->b, at, out_n);
+	if (!*out)
+		return kn_err_set(e, KN_EK_HOST, "seccomp: out of memory");
+	if (*out_n > KN_BPF_MAX)
+		return kn_err_set(e, KN_EK_CONFIG,
+		    "/seccomp: the rules make a program of %u instructions; the kernel "
+		    "takes %d",
+		    *out_n, KN_BPF_MAX);
+	return 0;
+}
+
+int
+kn_filter_build(const struct kn_policy *policy, struct kn_filter *out, struct kn_err *e)
+{
+	struct kn_ftable t;
+	bool stub[KN_NR_MAX];
+	struct kn_filter f = { 0 };
+	if (kn_ftable_init(&t, policy, e) < 0)
+		return -1;
+	kn_filter_stub_calls(stub);
+	struct program *p = calloc(2, sizeof *p);
+	int rc = p ? 0 : kn_err_set(e, KN_EK_HOST, "seccomp: out of memory");
+	if (rc == 0) {
+		p[0].t = p[1].t = &t;
+		p[0].stub = p[1].stub = stub;
+		p[1].cell = true;
+		rc = compile(&p[0], &f.worker_bpf, &f.worker_n, e);
+	}
+	if (rc == 0)
+		rc = compile(&p[1], &f.cell_bpf, &f.cell_n, e);
+	free(p);
+	kn_ftable_fini(&t);
+	if (rc < 0) {
+		kn_filter_fini(&f);
+		return -1;
+	}
+	*out = f;
+	return 0;
+}
+
+void
+kn_filter_fini(struct kn_filter *f)
+{
+	free(f->worker_bpf);
+	free(f->cell_bpf);
+	memset(f, 0, sizeof *f);
+}

@@ -1,0 +1,145 @@
+/* sandbox/filter_guard.c: calls that stay refused, whatever groups a policy allows.
+ * Only a rule that names the call can say otherwise. Rows are tried in order; the first
+ * that matches decides, and a row without an error number goes on to what the groups
+ * say, so that "refuse unless" is a few of those and then a refusal.
+ */
+#include <errno.h>
+#include <linux/sched.h>
+#include <sys/socket.h>
+
+#include "sandbox/filter_int.h"
+
+#define N(...) \
+	(const char *const[]) \
+	{ \
+		__VA_ARGS__, NULL \
+	}
+#define IF1(i, o, v) .arg_n = 1, .args = { { i, o, v, 0 } }
+#define MASK1(i, m, v) .arg_n = 1, .args = { { i, KN_CMP_MASKED_EQ, m, v } }
+#define IF_MASK(i, v, j, m, w) \
+	.arg_n = 2, .args = { { i, KN_CMP_EQ, v, 0 }, { j, KN_CMP_MASKED_EQ, m, w } }
+
+/* clone() keeps a signal number in the low byte, where unshare() has NEWTIME. */
+#define NEW_BITS \
+	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
+	    CLONE_NEWPID | CLONE_NEWNET)
+#define SUID_BITS 06000u
+#define MAKES_FILE (00000100u | 020000000u) /* O_CREAT, __O_TMPFILE */
+#define EQ KN_CMP_EQ
+
+/* s390 has the flags second. */
+#if defined(__s390__)
+#define CLONE_FLAGS_ARG 1
+#else
+#define CLONE_FLAGS_ARG 0
+#endif
+
+static const char why_suid[] =
+    "A set-user-id file left in a writable bind would act as the caller outside.";
+static const char why_socket[] =
+    "Without a network only sockets between a task's own processes make sense.";
+static const char why_family[] =
+    "Raw packets and rare protocol families are the kernel's least tested doors.";
+static const char why_personality[] =
+    "READ_IMPLIES_EXEC and its like switch protections off.";
+static const char why_tty[] =
+    "Pushes input into a terminal, which its owner's shell would run.";
+
+const struct kn_guard kn_filter_guards[] = {
+	{ N("pidfd_getfd", "ptrace", "process_vm_readv", "process_vm_writev",
+	      "process_madvise", "process_mrelease", "kcmp"),
+	    EPERM, .why = "Reaches into other processes." },
+	{ N("io_uring_setup", "io_uring_enter", "io_uring_register"), EPERM,
+	    .why = "Does the work of refused calls without making them." },
+	{ N("keyctl", "add_key", "request_key"), EPERM,
+	    .why = "Keys are not private to a sandbox." },
+	{ N("userfaultfd", "bpf", "perf_event_open"), EPERM,
+	    .why = "Tools of kernel exploits; ordinary programs do without." },
+	{ N("mount", "umount", "umount2", "pivot_root", "chroot", "fsopen", "fspick",
+	      "fsconfig", "fsmount", "move_mount", "open_tree", "open_tree_attr",
+	      "mount_setattr", "statmount", "listmount"),
+	    EPERM, .why = "The file system a task sees is the policy's business." },
+	{ N("name_to_handle_at", "open_by_handle_at", "fanotify_init", "fanotify_mark"),
+	    EPERM, .why = "Names files outside the mounts a task was given." },
+	{ N("remap_file_pages"), EPERM,
+	    .why = "Moves a shared mapping onto pages that were not handed out." },
+	{ N("setns"), EPERM, .why = "Leaves the task's namespaces." },
+	{ N("kexec_load", "kexec_file_load", "init_module", "finit_module",
+	      "delete_module", "create_module", "reboot", "swapon", "swapoff",
+	      "quotactl", "quotactl_fd", "acct", "syslog", "vhangup", "iopl", "ioperm",
+	      "modify_ldt", "nfsservctl", "sethostname", "setdomainname",
+	      "settimeofday", "clock_settime", "clock_settime64", "clock_adjtime",
+	      "clock_adjtime64", "adjtimex", "stime", "move_pages", "migrate_pages"),
+	    EPERM, .why = "Administers the machine." },
+	{ N("vmsplice"), EPERM,
+	    .why =
+		"Gives away pages that stay writable; a history of holes, no users." },
+
+	/* glibc falls back to clone(), whose flags a filter can see. */
+	{ N("clone3"), ENOSYS,
+	    .why = "Its flags are in memory, out of a filter's sight." },
+	{ N("clone"), 0, MASK1(CLONE_FLAGS_ARG, NEW_BITS, 0), .why = "" },
+	{ N("clone"), EPERM,
+	    .why = "New namespaces open doors that need root outside." },
+	{ N("unshare"), 0, MASK1(0, NEW_BITS | CLONE_NEWTIME, 0), .why = "" },
+	{ N("unshare"), EPERM,
+	    .why = "New namespaces open doors that need root outside." },
+
+	{ N("openat2"), ENOSYS,
+	    .why = "Its mode is in memory, out of a filter's sight." },
+	{ N("chmod", "fchmod"), 0, MASK1(1, SUID_BITS, 0), .why = "" },
+	{ N("fchmodat", "fchmodat2"), 0, MASK1(2, SUID_BITS, 0), .why = "" },
+	{ N("chmod", "fchmod", "fchmodat", "fchmodat2"), EPERM, .why = why_suid },
+	{ N("creat"), 0, MASK1(1, SUID_BITS, 0), .why = "" },
+	{ N("creat"), EPERM, .why = why_suid },
+	{ N("open"), 0, MASK1(1, MAKES_FILE, 0), .why = "" },
+	{ N("open"), 0, MASK1(2, SUID_BITS, 0), .why = "" },
+	{ N("open"), EPERM, .why = why_suid },
+	{ N("openat"), 0, MASK1(2, MAKES_FILE, 0), .why = "" },
+	{ N("openat"), 0, MASK1(3, SUID_BITS, 0), .why = "" },
+	{ N("openat"), EPERM, .why = why_suid },
+	{ N("mknod"), EPERM, MASK1(1, 0170000, 0020000), .why = "Makes a device." },
+	{ N("mknod"), EPERM, MASK1(1, 0170000, 0060000), .why = "Makes a device." },
+	{ N("mknod"), 0, MASK1(1, SUID_BITS, 0), .why = "" },
+	{ N("mknod"), EPERM, .why = why_suid },
+	{ N("mknodat"), EPERM, MASK1(2, 0170000, 0020000), .why = "Makes a device." },
+	{ N("mknodat"), EPERM, MASK1(2, 0170000, 0060000), .why = "Makes a device." },
+	{ N("mknodat"), 0, MASK1(2, SUID_BITS, 0), .why = "" },
+	{ N("mknodat"), EPERM, .why = why_suid },
+
+	{ N("ioctl"), EPERM, IF1(1, EQ, 0x5412), .why = why_tty }, /* TIOCSTI */
+	{ N("ioctl"), EPERM, IF1(1, EQ, 0x541c), .why = why_tty }, /* TIOCLINUX */
+	{ N("ioctl"), EPERM, IF1(1, EQ, 0x5423),		   /* TIOCSETD */
+	    .why = "Loads rarely tested line disciplines." },
+
+	{ N("personality"), 0, IF1(0, EQ, 0), .why = "" },	    /* PER_LINUX */
+	{ N("personality"), 0, IF1(0, EQ, 8), .why = "" },	    /* PER_LINUX32 */
+	{ N("personality"), 0, IF1(0, EQ, 0x20000), .why = "" },    /* UNAME26 */
+	{ N("personality"), 0, IF1(0, EQ, 0x20008), .why = "" },    /* both */
+	{ N("personality"), 0, IF1(0, EQ, 0xffffffff), .why = "" }, /* only asks */
+	{ N("personality"), EPERM, .why = why_personality },
+
+	/* SCHED_FIFO, SCHED_RR, SCHED_DEADLINE, each with or without RESET_ON_FORK */
+	{ N("sched_setscheduler"), EPERM, MASK1(1, 0xbfffffff, 1),
+	    .why = "A real-time task starves the machine." },
+	{ N("sched_setscheduler"), EPERM, MASK1(1, 0xbfffffff, 2),
+	    .why = "A real-time task starves the machine." },
+	{ N("sched_setscheduler"), EPERM, MASK1(1, 0xbfffffff, 6),
+	    .why = "A real-time task starves the machine." },
+
+	{ N("socketpair"), 0, IF1(0, EQ, AF_UNIX), .why = "" },
+	{ N("socketpair"), EAFNOSUPPORT, .why = why_family },
+	{ N("socket"), 0, IF1(0, EQ, AF_UNIX), .why = "" },
+	{ N("socket"), EAFNOSUPPORT, KN_GUARD_NET_NONE, .why = why_socket },
+	{ N("socket"), EPROTONOSUPPORT, IF1(2, EQ, 132), .why = why_family }, /* SCTP */
+	{ N("socket"), EPROTONOSUPPORT, IF1(2, EQ, 262),
+	    .why = why_family }, /* MPTCP */
+	{ N("socket"), 0, IF_MASK(0, AF_INET, 1, 0xf, SOCK_STREAM), .why = "" },
+	{ N("socket"), 0, IF_MASK(0, AF_INET, 1, 0xf, SOCK_DGRAM), .why = "" },
+	{ N("socket"), 0, IF_MASK(0, AF_INET6, 1, 0xf, SOCK_STREAM), .why = "" },
+	{ N("socket"), 0, IF_MASK(0, AF_INET6, 1, 0xf, SOCK_DGRAM), .why = "" },
+	/* NETLINK_ROUTE: libc asks it for the machine's addresses. */
+	{ N("socket"), 0, IF_MASK(0, AF_NETLINK, 2, 0xffffffff, 0), .why = "" },
+	{ N("socket"), EAFNOSUPPORT, .why = why_family },
+};
+const size_t kn_filter_guard_n = sizeof kn_filter_guards / sizeof *kn_filter_guards;

@@ -1,0 +1,107 @@
+/* sandbox/filter_int.h: what the filter*.c files share; no one else includes it.
+ *
+ *   filter.c         the API: a policy -> two programs
+ *   filter_table.c   a policy -> one ordered list of decisions per system call
+ *   filter_guard.c   calls that stay refused, whatever groups are allowed
+ *   filter_groups.c  the named groups
+ *   filter_names.c   numbers of calls; which arguments the kernel reads as 32 bits
+ *   filter_bpf.c     a small assembler for classic BPF
+ *
+ * libseccomp resolves the names. It does not make the programs: its rules for one call
+ * have no order, an argument may be compared once per rule, and its tree has a leaf for
+ * each call where a range would do, so that neither "refuse unless" nor "the last rule
+ * that matches decides" could be said.
+ */
+#ifndef KN_SANDBOX_FILTER_INT_H
+#define KN_SANDBOX_FILTER_INT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sandbox/filter.h"
+#include "sandbox/policy.h"
+
+struct sock_filter;
+
+/* ---- names ---- */
+enum { KN_NR_MAX = 512 }; /* every native number is below */
+enum {
+	KN_NR_UNKNOWN = -1, /* nobody knows the name */
+	KN_NR_FOREIGN = -2  /* a call of another architecture */
+};
+int kn_filter_nr(const char *name);
+/* The kernel reads argument `index` of this call as 32 bits: the upper half is free for
+ * an attacker to fill, so it must not be compared. */
+bool kn_filter_arg_is_32(const char *name, unsigned index);
+
+struct kn_fgroup {
+	const char *name;
+	const char *const *calls; /* NULL-terminated */
+};
+extern const struct kn_fgroup kn_filter_groups[];
+extern const size_t kn_filter_group_n;
+
+/* ---- guards ---- */
+enum kn_guard_net { KN_GUARD_ALWAYS, KN_GUARD_NET_NONE, KN_GUARD_NET_HOST };
+struct kn_guard {
+	const char *const *names;
+	unsigned errno_ret; /* 0: go on to what the groups say */
+	enum kn_guard_net net;
+	size_t arg_n;
+	struct kn_seccomp_arg args[2]; /* all must hold */
+	const char *why;
+};
+/* In order; the first row that matches decides. */
+extern const struct kn_guard kn_filter_guards[];
+extern const size_t kn_filter_guard_n;
+
+/* ---- the decisions ---- */
+struct kn_farg {
+	unsigned index;
+	enum kn_cmp_op op;
+	bool narrow; /* 32 bits */
+	uint64_t value, value_two;
+};
+struct kn_fentry {
+	struct kn_farg args[6];
+	size_t arg_n; /* all must hold; none: always */
+	uint32_t ret; /* SECCOMP_RET_* */
+};
+struct kn_fcall {
+	struct kn_fentry *v; /* the first that matches decides; the last has no args */
+	size_t n, cap;
+};
+struct kn_ftable {
+	struct kn_fcall calls[KN_NR_MAX];
+	uint32_t arch;	   /* AUDIT_ARCH_* */
+	uint32_t unlisted; /* SECCOMP_RET_* for numbers that nothing names */
+};
+int kn_ftable_init(struct kn_ftable *t, const struct kn_policy *p, struct kn_err *e);
+void kn_ftable_fini(struct kn_ftable *t);
+/* What the policy says about a call: a SECCOMP_RET_* value. */
+uint32_t kn_ftable_decide(
+    const struct kn_ftable *t, uint32_t arch, uint32_t nr, const uint64_t args[6]);
+/* A call needed by the stub: always the same as its list says? */
+bool kn_fcall_is_plain_allow(const struct kn_fcall *c);
+/* Numbers of sandbox/stub/calls.h, as a flag per number. */
+void kn_filter_stub_calls(bool out[KN_NR_MAX]);
+
+/* ---- the assembler: programs are made from their end to their start, so that a jump's
+ * target exists when the jump is made. A node is an instruction made earlier. ---- */
+struct kn_bpf {
+	struct kn_bpf_ins *v;
+	size_t n, cap;
+	bool failed; /* out of memory; checked once at the end */
+};
+
+uint32_t kn_bpf_ret(struct kn_bpf *b, uint32_t value);
+uint32_t kn_bpf_load(struct kn_bpf *b, uint32_t offset, uint32_t next);
+uint32_t kn_bpf_and(struct kn_bpf *b, uint32_t mask, uint32_t next);
+/* op: BPF_JEQ, BPF_JGT, BPF_JGE */
+uint32_t kn_bpf_jump(
+    struct kn_bpf *b, uint16_t op, uint32_t k, uint32_t yes, uint32_t no);
+/* The program that starts at `start`: malloc'ed; frees b's memory. NULL: no memory. */
+struct sock_filter *kn_bpf_end(struct kn_bpf *b, uint32_t start, uint32_t *out_n);
+
+#endif

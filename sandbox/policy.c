@@ -1,0 +1,356 @@
+/* sandbox/policy.c: sources in order -> one immutable policy.
+ *
+ * Order: the base (preset "default", unless a document says extends: null), then named
+ * documents with what they extend, then flags. A document that comes up a second time
+ * through another extends chain is not applied again, so that naming two policies on
+ * the same base does not reset what the first one set.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sandbox/policy_int.h"
+#include "sandbox/sha256.h"
+
+enum { KN_EXTENDS_MAX = 16, KN_SOURCES_MAX = 64 };
+
+/* The JSON files of policies/, embedded by the Makefile. */
+#define PRESET(name) \
+	extern const char kn_preset_##name[]; \
+	extern const char kn_preset_##name##_end[];
+PRESET(default)
+PRESET(strict)
+PRESET(python)
+PRESET(judge)
+#undef PRESET
+
+static const struct preset {
+	const char *name, *from, *to;
+} presets[] = {
+#define PRESET(name) { #name, kn_preset_##name, kn_preset_##name##_end },
+	PRESET(default) PRESET(strict) PRESET(python) PRESET(judge)
+#undef PRESET
+};
+static const char *const preset_names[] = { "default", "strict", "python", "judge",
+	NULL };
+_Static_assert(
+    sizeof preset_names / sizeof *preset_names == sizeof presets / sizeof *presets + 1,
+    "a name per preset");
+
+const char *const *
+kn_policy_presets(void)
+{
+	return preset_names;
+}
+
+int
+kn_pdoc_preset(struct kn_pdoc *d, const char *name, struct kn_err *e)
+{
+	for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
+		const struct preset *s = &presets[i];
+		if (strcmp(s->name, name) != 0)
+			continue;
+		d->preset = true;
+		d->n = (size_t)(s->to - s->from);
+		d->text = strndup(s->from, d->n);
+		d->dir = strdup("/");
+		if (asprintf(&d->label, "preset %s", name) < 0)
+			d->label = NULL;
+		if (!d->text || !d->dir || !d->label)
+			return kn_err_set(e, KN_EK_HOST, "policy: out of memory");
+		return kn_pdoc_parse(d, e);
+	}
+	char clean[64];
+	kn_err_printable(clean, sizeof clean, name, (int)strnlen(name, 60));
+	const char *near = kn_policy_word_near(preset_names, name);
+	kn_err_hint(e, "presets: default, strict, python, judge; a file's name has a "
+		       "'/' or ends in .json");
+	if (near)
+		return kn_err_set(e, KN_EK_CONFIG,
+		    "unknown policy \"%s\"; did you mean \"%s\"?", clean, near);
+	return kn_err_set(e, KN_EK_CONFIG,
+	    "unknown policy \"%s\"; presets are default, strict, python and judge",
+	    clean);
+}
+
+/* ---- the load in progress ---- */
+
+struct load {
+	struct kn_pmerge merge;
+	char *seen[KN_SOURCES_MAX]; /* identities of documents applied */
+	size_t seen_n;
+};
+
+static bool
+is_file_name(const char *name)
+{
+	size_t n = strlen(name);
+	return strchr(name, '/') || (n > 5 && strcmp(name + n - 5, ".json") == 0);
+}
+
+static bool
+was_seen(const struct load *l, const char *id)
+{
+	for (size_t i = 0; i < l->seen_n; i++)
+		if (strcmp(l->seen[i], id) == 0)
+			return true;
+	return false;
+}
+
+/* Relative paths of a document, from the document's folder. Purely textual: links are
+ * not followed here, and the launcher refuses them when it opens the source. */
+static json_t *
+absolute(const struct kn_pdoc *d, const char *path)
+{
+	char *whole = NULL, *out;
+	size_t n = 0;
+	if (*path == '/')
+		whole = strdup(path);
+	else if (!d->dir || asprintf(&whole, "%s/%s", d->dir, path) < 0)
+		whole = NULL;
+	out = whole ? malloc(strlen(whole) + 2) : NULL;
+	for (const char *p = whole; out && *p;) {
+		size_t len = strcspn(p += *p == '/', "/");
+		if (len == 2 && memcmp(p, "..", 2) == 0) {
+			while (n > 0 && out[--n] != '/')
+				;
+		} else if (len > 0 && !(len == 1 && *p == '.')) {
+			out[n++] = '/';
+			memcpy(out + n, p, len);
+			n += len;
+		}
+		p += len;
+	}
+	if (out && n == 0)
+		out[n++] = '/';
+	json_t *s = out ? json_stringn(out, n) : NULL;
+	free(whole);
+	free(out);
+	return s;
+}
+
+static int
+make_absolute(const struct kn_pdoc *d, struct kn_err *e)
+{
+	json_t *mounts = kn_pointer_get(d->root, "/filesystem/mounts");
+	json_t *paths = kn_pointer_get(d->root, "/filesystem/task_paths");
+	int rc = 0;
+	for (size_t i = 0; i < json_array_size(mounts) && rc == 0; i++) {
+		json_t *m = json_array_get(mounts, i);
+		const char *s = json_string_value(json_object_get(m, "bind"));
+		if (s)
+			rc = json_object_set_new(m, "bind", absolute(d, s));
+	}
+	for (size_t i = 0; i < json_array_size(paths) && rc == 0; i++) {
+		const char *s = json_string_value(json_array_get(paths, i));
+		rc = json_array_set_new(paths, i, absolute(d, s));
+	}
+	return rc < 0 ? kn_err_set(e, KN_EK_CONFIG,
+			    "%s: a path cannot be made absolute", d->label)
+		      : 0;
+}
+
+static int
+apply(struct load *l, struct kn_pdoc *d, struct kn_err *e)
+{
+	if (make_absolute(d, e) < 0)
+		return -1;
+	return kn_pmerge_add(&l->merge, d, e);
+}
+
+/* Who a document is, however it was named. */
+static char *
+identity(const char *name, bool file)
+{
+	char *id = NULL;
+	if (file)
+		return realpath(name, NULL);
+	return asprintf(&id, "preset %s", name) < 0 ? NULL : id;
+}
+
+/* What d says it extends, as a name to look up: NULL for nothing. Caller frees. */
+static char *
+base_of(const struct kn_pdoc *d, bool first)
+{
+	json_t *x = json_object_get(d->root, "extends");
+	const char *name = json_string_value(x);
+	char *path = NULL;
+	if (json_is_null(x))
+		return NULL;
+	if (!name)
+		return first ? strdup("default") : NULL;
+	if (!is_file_name(name) || *name == '/' || d->preset)
+		return strdup(name);
+	/* Relative to the file it stands in, and named as the caller named that. */
+	const char *slash = strrchr(d->label, '/');
+	int dir = slash ? (int)(slash - d->label + 1) : 2;
+	if (asprintf(&path, "%.*s%s", dir, slash ? d->label : "./", name) < 0)
+		return NULL;
+	return path;
+}
+
+/* Open the chain, deepest last, then apply it from the base up. */
+static int
+load_named(struct load *l, const char *name, struct kn_err *e)
+{
+	struct kn_pdoc chain[KN_EXTENDS_MAX] = { 0 };
+	char *ids[KN_EXTENDS_MAX] = { 0 };
+	size_t n = 0;
+	int rc = 0;
+	char *next = strdup(name);
+	while (rc == 0 && next) {
+		bool file = is_file_name(next);
+		char *id = identity(next, file);
+		for (size_t i = 0; id && i < n; i++)
+			if (strcmp(ids[i], id) == 0)
+				rc = kn_pdoc_fail(&chain[n - 1], "/extends", false, e,
+				    "cycle: %s is already being extended",
+				    chain[i].label);
+		if (rc == 0 && id && was_seen(l, id)) {
+			free(id);
+			break;
+		}
+		if (rc == 0 && n == KN_EXTENDS_MAX)
+			rc = kn_pdoc_fail(&chain[n - 1], "/extends", false, e,
+			    "more than %d documents in a chain", KN_EXTENDS_MAX);
+		if (rc < 0) {
+			free(id);
+			break;
+		}
+		struct kn_pdoc *d = &chain[n];
+		ids[n++] = id;
+		rc = file ? kn_pdoc_open(d, next, e) : kn_pdoc_preset(d, next, e);
+		if (rc < 0 && n > 1)
+			kn_err_wrap(e, "%s: /extends", chain[n - 2].label);
+		if (rc == 0)
+			rc = kn_policy_check_doc(d, e);
+		free(next);
+		next = rc == 0 ? base_of(d, l->seen_n == 0) : NULL;
+	}
+	free(next);
+	for (size_t i = n; i-- > 0;) {
+		if (rc == 0)
+			rc = apply(l, &chain[i], e);
+		if (rc == 0 && ids[i] && l->seen_n < KN_SOURCES_MAX)
+			l->seen[l->seen_n++] = ids[i];
+		else
+			free(ids[i]);
+		kn_pdoc_fini(&chain[i]);
+	}
+	return rc;
+}
+
+static int
+load_flag(struct load *l, const struct kn_policy_src *s, struct kn_err *e)
+{
+	struct kn_pdoc d = { 0 };
+	int rc = kn_pdoc_flag(&d, s, e);
+	if (rc == 0)
+		rc = kn_policy_check_doc(&d, e);
+	if (rc == 0)
+		rc = apply(l, &d, e);
+	kn_pdoc_fini(&d);
+	return rc;
+}
+
+static int
+load_all(
+    struct load *l, const struct kn_policy_src *src, size_t src_n, struct kn_err *e)
+{
+	size_t named = 0;
+	for (size_t i = 0; i < src_n; i++)
+		if (src[i].type == KN_SRC_NAMED) {
+			named++;
+			if (load_named(l, src[i].text, e) < 0)
+				return -1;
+		}
+	if (named == 0 && load_named(l, "default", e) < 0)
+		return -1;
+	for (size_t i = 0; i < src_n; i++)
+		if (src[i].type != KN_SRC_NAMED && load_flag(l, &src[i], e) < 0)
+			return -1;
+	return kn_pmerge_end(&l->merge, e);
+}
+
+static int
+hash(struct kn_pol *p, struct kn_err *e)
+{
+	char *text = json_dumps(p->doc, JSON_COMPACT | JSON_SORT_KEYS);
+	uint8_t sum[32];
+	if (!text)
+		return kn_err_set(e, KN_EK_HOST, "policy: out of memory");
+	kn_sha256(text, strlen(text), sum);
+	free(text);
+	int n = snprintf(p->pub.hash, sizeof p->pub.hash, "sha256:");
+	for (size_t i = 0; i < sizeof sum; i++)
+		n += snprintf(
+		    p->pub.hash + n, sizeof p->pub.hash - (size_t)n, "%02x", sum[i]);
+	return 0;
+}
+
+int
+kn_policy_load(const struct kn_policy_src *src, size_t src_n, struct kn_policy **out,
+    struct kn_err *e)
+{
+	struct load l = { 0 };
+	struct kn_pol *p = calloc(1, sizeof *p);
+	if (!p)
+		return kn_err_set(e, KN_EK_HOST, "policy: out of memory");
+	int rc = kn_pmerge_init(&l.merge, e);
+	if (rc == 0)
+		rc = load_all(&l, src, src_n, e);
+	if (rc == 0) {
+		p->doc = json_incref(l.merge.doc);
+		p->origins = json_incref(l.merge.origins);
+		rc = kn_policy_build(p, e);
+	}
+	if (rc == 0)
+		rc = hash(p, e);
+	for (size_t i = 0; i < l.seen_n; i++)
+		free(l.seen[i]);
+	kn_pmerge_fini(&l.merge);
+	if (rc < 0)
+		kn_policy_free(&p->pub);
+	else
+		*out = &p->pub;
+	return rc;
+}
+
+/* pub is the first member, so the pointers are the same. */
+static struct kn_pol *
+owner(const struct kn_policy *p)
+{
+	return (struct kn_pol *)(uintptr_t)p;
+}
+
+void
+kn_policy_free(struct kn_policy *p)
+{
+	if (!p)
+		return;
+	struct kn_pol *o = owner(p);
+	json_decref(o->doc);
+	json_decref(o->origins);
+	kn_pmem_fini(&o->mem);
+	free(o);
+}
+
+char *
+kn_policy_text(const struct kn_policy *p)
+{
+	return json_dumps(owner(p)->doc, JSON_INDENT(2) | JSON_SORT_KEYS);
+}
+
+const char *
+kn_policy_origin(const struct kn_policy *p, const char *pointer)
+{
+	return json_string_value(json_object_get(owner(p)->origins, pointer));
+}
+
+bool
+kn_policy_named(const struct kn_policy *p, const char *pointer)
+{
+	const char *o = kn_policy_origin(p, pointer);
+	return o && strncmp(o, "preset ", 7) != 0;
+}

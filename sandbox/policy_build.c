@@ -1,0 +1,287 @@
+/* sandbox/policy_build.c: the merged document, already checked piece by piece, into
+ * struct kn_policy; and the checks that need more than one document.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sandbox/policy_int.h"
+
+/* ---- memory ---- */
+
+struct kn_pchunk {
+	struct kn_pchunk *next;
+	_Alignas(16) unsigned char bytes[];
+};
+
+void *
+kn_pmem_new(struct kn_pmem *m, size_t n, struct kn_err *e)
+{
+	struct kn_pchunk *c = calloc(1, sizeof *c + (n ? n : 1));
+	if (!c) {
+		kn_err_set(e, KN_EK_HOST, "policy: out of memory");
+		return NULL;
+	}
+	c->next = m->first;
+	m->first = c;
+	return c->bytes;
+}
+
+char *
+kn_pmem_dup(struct kn_pmem *m, const void *p, size_t n, struct kn_err *e)
+{
+	char *s = kn_pmem_new(m, n + 1, e);
+	if (s)
+		memcpy(s, p, n);
+	return s;
+}
+
+char *
+kn_pmem_fmt(struct kn_pmem *m, struct kn_err *e, const char *fmt, ...)
+{
+	va_list ap;
+	char *s = NULL;
+	va_start(ap, fmt);
+	int n = vasprintf(&s, fmt, ap);
+	va_end(ap);
+	if (n < 0) {
+		kn_err_set(e, KN_EK_HOST, "policy: out of memory");
+		return NULL;
+	}
+	char *kept = kn_pmem_dup(m, s, (size_t)n, e);
+	free(s);
+	return kept;
+}
+
+void
+kn_pmem_fini(struct kn_pmem *m)
+{
+	while (m->first) {
+		struct kn_pchunk *c = m->first;
+		m->first = c->next;
+		free(c);
+	}
+}
+
+/* ---- origins and errors ---- */
+
+const char *
+kn_pol_origin(const struct kn_pol *p, const char *pointer)
+{
+	const char *s = json_string_value(json_object_get(p->origins, pointer));
+	return s ? s : "policy";
+}
+
+int
+kn_pol_fail(
+    const struct kn_pol *p, const char *pointer, struct kn_err *e, const char *fmt, ...)
+{
+	char text[192], origin[128];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	snprintf(origin, sizeof origin, "%s", kn_pol_origin(p, pointer));
+	char *tail = strstr(origin, ":/");
+	if (tail)
+		*tail = 0; /* the pointer follows anyway */
+	return kn_err_set(e, KN_EK_CONFIG, "%s: %s: %s", origin, pointer, text);
+}
+
+/* ---- scalars, by table ---- */
+
+static void
+store(struct kn_policy *p, const struct kn_key *k, uint64_t v)
+{
+	unsigned char *at = (unsigned char *)p + k->off;
+	uint32_t v32 = (uint32_t)v;
+	if (k->width == sizeof(bool))
+		*(bool *)at = v != 0;
+	else if (k->width == sizeof v32)
+		memcpy(at, &v32, sizeof v32);
+	else
+		memcpy(at, &v, sizeof v);
+}
+
+static void
+build_scalars(struct kn_pol *p)
+{
+	for (size_t i = 0; i < kn_policy_key_n; i++) {
+		const struct kn_key *k = &kn_policy_keys[i];
+		if (!k->width)
+			continue;
+		json_t *v = kn_pointer_get(p->doc, k->path);
+		uint64_t n = (uint64_t)k->dflt;
+		if (v && k->type == KN_KEY_WORD) {
+			for (n = 0; strcmp(k->words[n], json_string_value(v)); n++)
+				;
+		} else if (v) {
+			n = kn_policy_size_of(v);
+		}
+		store(&p->pub, k, n);
+	}
+}
+
+/* ---- lists of strings ---- */
+
+static int
+strings(struct kn_pol *p, const char *pointer, const char *const **out, size_t *out_n,
+    struct kn_err *e)
+{
+	json_t *a = kn_pointer_get(p->doc, pointer);
+	size_t n = json_array_size(a), kept = 0;
+	const char **v = kn_pmem_new(&p->mem, (n + 1) * sizeof *v, e);
+	if (!v)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		const char *s = json_string_value(json_array_get(a, i));
+		bool again = false;
+		for (size_t j = 0; j < kept; j++)
+			again = again || strcmp(v[j], s) == 0;
+		if (again)
+			continue;
+		v[kept] = kn_pmem_dup(&p->mem, s, strlen(s), e);
+		if (!v[kept++])
+			return -1;
+	}
+	*out = v;
+	*out_n = kept;
+	return 0;
+}
+
+static int
+build_environment(struct kn_pol *p, struct kn_err *e)
+{
+	json_t *set = kn_pointer_get(p->doc, "/environment/set"), *v;
+	const char *name;
+	size_t n = 0;
+	const char **out =
+	    kn_pmem_new(&p->mem, (json_object_size(set) + 1) * sizeof *out, e);
+	if (!out)
+		return -1;
+	json_object_foreach(set, name, v)
+	{
+		out[n] = kn_pmem_fmt(&p->mem, e, "%s=%s", name, json_string_value(v));
+		if (!out[n++])
+			return -1;
+	}
+	p->pub.env.set = out;
+	p->pub.env.set_n = n;
+	return strings(
+	    p, "/environment/inherit", &p->pub.env.inherit, &p->pub.env.inherit_n, e);
+}
+
+/* ---- seccomp ---- */
+
+static int
+build_args(struct kn_pol *p, json_t *list, struct kn_seccomp_rule *r, struct kn_err *e)
+{
+	size_t n = json_array_size(list);
+	struct kn_seccomp_arg *a = kn_pmem_new(&p->mem, n * sizeof *a, e);
+	if (!a)
+		return -1;
+	const struct kn_key *op = kn_policy_key("/seccomp/rules/*/args/*/op");
+	for (size_t i = 0; i < n; i++) {
+		json_t *v = json_array_get(list, i);
+		const char *word = json_string_value(json_object_get(v, "op"));
+		a[i].index = (unsigned)json_integer_value(json_object_get(v, "index"));
+		a[i].value = (uint64_t)json_integer_value(json_object_get(v, "value"));
+		a[i].value_two =
+		    (uint64_t)json_integer_value(json_object_get(v, "valueTwo"));
+		while (strcmp(op->words[a[i].op], word) != 0)
+			a[i].op++;
+	}
+	r->args = a;
+	r->arg_n = n;
+	return 0;
+}
+
+static int
+build_rules(struct kn_pol *p, struct kn_err *e)
+{
+	json_t *rules = kn_pointer_get(p->doc, "/seccomp/rules");
+	const struct kn_key *action = kn_policy_key("/seccomp/rules/*/action");
+	size_t n = json_array_size(rules);
+	struct kn_seccomp_rule *out = kn_pmem_new(&p->mem, n * sizeof *out, e);
+	if (!out)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		char at[64], names[80];
+		json_t *r = json_array_get(rules, i);
+		json_t *ret = json_object_get(r, "errnoRet");
+		const char *word = json_string_value(json_object_get(r, "action"));
+		const char *why = json_string_value(json_object_get(r, "why"));
+		while (strcmp(action->words[out[i].action], word) != 0)
+			out[i].action++;
+		out[i].errno_ret =
+		    json_is_integer(ret) ? (unsigned)json_integer_value(ret) : 1;
+		snprintf(at, sizeof at, "/seccomp/rules/%zu", i);
+		snprintf(names, sizeof names, "%s/names", at);
+		if (strings(p, names, &out[i].names, &out[i].name_n, e) < 0 ||
+		    build_args(p, json_object_get(r, "args"), &out[i], e) < 0)
+			return -1;
+		const char *origin = kn_pol_origin(p, at);
+		out[i].why =
+		    kn_pmem_dup(&p->mem, why ? why : "", why ? strlen(why) : 0, e);
+		out[i].origin = kn_pmem_dup(&p->mem, origin, strlen(origin), e);
+		if (!out[i].why || !out[i].origin)
+			return -1;
+	}
+	p->pub.seccomp.rules = out;
+	p->pub.seccomp.rule_n = n;
+	return strings(p, "/seccomp/groups/replace", &p->pub.seccomp.groups,
+	    &p->pub.seccomp.group_n, e);
+}
+
+static uint32_t
+layers(json_t *doc, const char *pointer)
+{
+	json_t *a = kn_pointer_get(doc, pointer);
+	uint32_t bits = 0;
+	for (size_t i = 0; i < json_array_size(a); i++)
+		bits |= 1u << kn_layer_by_name(json_string_value(json_array_get(a, i)));
+	return bits;
+}
+
+/* What only the merged whole can say. */
+static int
+check_whole(const struct kn_pol *p, struct kn_err *e)
+{
+	const struct kn_policy *q = &p->pub;
+	if (q->payload_max > q->payload_area >> 3)
+		return kn_pol_fail(p, "/payload/max", e,
+		    "%llu is more than an eighth of /payload/area (%llu)",
+		    (unsigned long long)q->payload_max,
+		    (unsigned long long)q->payload_area);
+	if (q->worker.memory && q->task.memory > q->worker.memory)
+		return kn_pol_fail(p, "/limits/task/memory", e,
+		    "is more than /limits/worker/memory (%llu)",
+		    (unsigned long long)q->worker.memory);
+	if (q->worker.pids && q->task.pids > q->worker.pids)
+		return kn_pol_fail(p, "/limits/task/pids", e,
+		    "is more than /limits/worker/pids (%llu)",
+		    (unsigned long long)q->worker.pids);
+	return 0;
+}
+
+int
+kn_policy_build(struct kn_pol *p, struct kn_err *e)
+{
+	struct kn_policy *q = &p->pub;
+	build_scalars(p);
+	q->require = layers(p->doc, "/require");
+	q->allow_degraded = layers(p->doc, "/allow_degraded");
+	q->identity.worker_uid = true;
+	const char *host =
+	    json_string_value(kn_pointer_get(p->doc, "/identity/hostname"));
+	if (!host)
+		host = "sandbox";
+	q->identity.hostname = kn_pmem_dup(&p->mem, host, strlen(host), e);
+	if (!q->identity.hostname || check_whole(p, e) < 0 ||
+	    build_environment(p, e) < 0 || build_rules(p, e) < 0 ||
+	    strings(p, "/filesystem/task_paths", &q->fs.task_paths, &q->fs.task_path_n,
+		e) < 0)
+		return -1;
+	return kn_policy_build_mounts(p, e);
+}

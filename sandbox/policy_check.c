@@ -1,0 +1,241 @@
+/* sandbox/policy_check.c: one document against the key table: unknown keys, types,
+ * ranges, words. Each document is checked by itself, so that an error names the place
+ * in the file it stands in and not a merged thing that nobody wrote.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "sandbox/filter.h"
+#include "sandbox/policy_int.h"
+
+#define LATER_TEXT "is not supported by this version"
+
+static const char *
+type_name(const json_t *v)
+{
+	switch (json_typeof(v)) {
+	case JSON_OBJECT:
+		return "an object";
+	case JSON_ARRAY:
+		return "an array";
+	case JSON_STRING:
+		return "a string";
+	case JSON_INTEGER:
+		return "an integer";
+	case JSON_REAL:
+		return "a number with a fraction";
+	case JSON_TRUE:
+	case JSON_FALSE:
+		return "a boolean";
+	case JSON_NULL:
+	default:
+		return "null";
+	}
+}
+
+static int check(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
+    const char *pointer, struct kn_err *e);
+
+static int
+check_number(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
+    const char *pointer, struct kn_err *e)
+{
+	int64_t n;
+	if (k->type == KN_KEY_SIZE && json_is_string(v)) {
+		uint64_t u;
+		struct kn_err why;
+		kn_err_clear(&why);
+		if (kn_policy_size(json_string_value(v), &u, &why) < 0)
+			return kn_pdoc_fail(d, pointer, false, e, "%s", why.msg);
+		n = (int64_t)u;
+	} else if (json_is_integer(v)) {
+		n = json_integer_value(v);
+	} else {
+		return kn_pdoc_fail(d, pointer, false, e, "expected %s, found %s",
+		    k->type == KN_KEY_SIZE ? "a size (64M, or bytes)" : "an integer",
+		    type_name(v));
+	}
+	if ((n < k->min || n > k->max) && !(k->none && n == 0))
+		return kn_pdoc_fail(d, pointer, false, e,
+		    "%lld is out of range (%s%lld to %lld)", (long long)n,
+		    k->none ? "0, or " : "", (long long)k->min, (long long)k->max);
+	return 0;
+}
+
+/* "a", "b" or "c", cut if it does not fit. */
+static void
+join_words(char *dst, size_t cap, const char *const *words)
+{
+	size_t n = 0;
+	dst[0] = 0;
+	for (size_t i = 0; words[i] && n < cap; i++)
+		n += (size_t)snprintf(dst + n, cap - n, "%s\"%s\"",
+		    i == 0	   ? ""
+		    : words[i + 1] ? ", "
+				   : " or ",
+		    words[i]);
+}
+
+static int
+check_word(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
+    const char *pointer, struct kn_err *e)
+{
+	char list[160];
+	join_words(list, sizeof list, k->words);
+	if (!json_is_string(v))
+		return kn_pdoc_fail(
+		    d, pointer, false, e, "expected %s, found %s", list, type_name(v));
+	const char *s = json_string_value(v);
+	for (size_t i = 0; k->words[i]; i++)
+		if (strcmp(k->words[i], s) == 0)
+			return 0;
+	for (size_t i = 0; k->later && k->later[i]; i++)
+		if (strcmp(k->later[i], s) == 0)
+			return kn_pdoc_fail(d, pointer, false, e,
+			    "\"%s\" " LATER_TEXT "; it has %s", s, list);
+	const char *near = kn_policy_word_near(k->words, s);
+	if (near)
+		return kn_pdoc_fail(d, pointer, false, e,
+		    "unknown word \"%.40s\"; did you mean \"%s\"?", s, near);
+	return kn_pdoc_fail(
+	    d, pointer, false, e, "unknown word \"%.40s\"; expected %s", s, list);
+}
+
+static int
+check_members(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
+    const char *pointer, struct kn_err *e)
+{
+	const char *name;
+	json_t *member;
+	char below[KN_POLICY_POINTER_MAX];
+	/* Iterating does not change the object; jansson's macro wants it non-const. */
+	json_t *o = json_incref((json_t *)(uintptr_t)v);
+	int rc = 0;
+	json_object_foreach(o, name, member)
+	{
+		const struct kn_key *c = kn_policy_key_child(k->path, name);
+		if (!kn_pointer_add(below, pointer, name))
+			rc = kn_pdoc_fail(d, pointer, false, e, "a key is too long");
+		else if (c)
+			rc = check(d, c, member, below, e);
+		else {
+			const char *near = kn_policy_key_near(k->path, name);
+			rc = kn_pdoc_fail(d, below, true, e, "unknown key%s%s%s",
+			    near ? "; did you mean \"" : "", near ? near : "",
+			    near ? "\"?" : "");
+		}
+		if (rc < 0)
+			break;
+	}
+	json_decref(o);
+	return rc;
+}
+
+static int
+check_elements(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
+    const char *pointer, struct kn_err *e)
+{
+	const struct kn_key *c = kn_policy_key_child(k->path, "*");
+	char below[KN_POLICY_POINTER_MAX], number[24];
+	for (size_t i = 0; i < json_array_size(v); i++) {
+		snprintf(number, sizeof number, "%zu", i);
+		if (!kn_pointer_add(below, pointer, number))
+			return kn_pdoc_fail(d, pointer, false, e, "too deep");
+		const json_t *el = json_array_get(v, i);
+		if (json_is_null(el))
+			return kn_pdoc_fail(d, below, false, e, "null in a list");
+		if (check(d, c, el, below, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+check(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
+    const char *pointer, struct kn_err *e)
+{
+	if (json_is_null(v) && *pointer)
+		return 0; /* removes what was there before */
+	switch (k->type) {
+	case KN_KEY_OBJECT:
+	case KN_KEY_MAP:
+		if (!json_is_object(v))
+			return kn_pdoc_fail(d, pointer, false, e,
+			    "expected an object, found %s", type_name(v));
+		return check_members(d, k, v, pointer, e);
+	case KN_KEY_LIST:
+		if (!json_is_array(v))
+			return kn_pdoc_fail(d, pointer, false, e,
+			    "expected an array, found %s", type_name(v));
+		return check_elements(d, k, v, pointer, e);
+	case KN_KEY_WORD:
+		return check_word(d, k, v, pointer, e);
+	case KN_KEY_TEXT:
+		if (!json_is_string(v))
+			return kn_pdoc_fail(d, pointer, false, e,
+			    "expected a string, found %s", type_name(v));
+		return 0;
+	case KN_KEY_INT:
+	case KN_KEY_SIZE:
+		return check_number(d, k, v, pointer, e);
+	case KN_KEY_LATER:
+		/* An empty list asks for nothing, and nothing is what there is. */
+		if (json_is_array(v) && json_array_size(v) == 0)
+			return 0;
+		return kn_pdoc_fail(d, pointer, true, e, LATER_TEXT);
+	case KN_KEY_TYPE_N:
+	default:
+		return kn_err_set(e, KN_EK_BUG, "key %s has no type", k->path);
+	}
+}
+
+/* Names of groups and calls, where they stand in this document. */
+static int
+check_seccomp(const struct kn_pdoc *d, struct kn_err *e)
+{
+	static const char *const lists[] = { "/seccomp/groups/add",
+		"/seccomp/groups/remove", "/seccomp/groups/replace" };
+	char at[KN_POLICY_POINTER_MAX];
+	struct kn_err why;
+	kn_err_clear(&why);
+	for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
+		json_t *a = kn_pointer_get(d->root, lists[l]);
+		for (size_t i = 0; i < json_array_size(a); i++) {
+			const char *s = json_string_value(json_array_get(a, i));
+			snprintf(at, sizeof at, "%s/%zu", lists[l], i);
+			if (kn_filter_check_group(s, &why) < 0)
+				return kn_pdoc_fail(d, at, false, e, "%s", why.msg);
+		}
+	}
+	json_t *rules = kn_pointer_get(d->root, "/seccomp/rules");
+	for (size_t r = 0; r < json_array_size(rules); r++) {
+		json_t *names = json_object_get(json_array_get(rules, r), "names");
+		for (size_t i = 0; i < json_array_size(names); i++) {
+			const char *s = json_string_value(json_array_get(names, i));
+			snprintf(at, sizeof at, "/seccomp/rules/%zu/names/%zu", r, i);
+			if (kn_filter_check_call(s, &why) < 0)
+				return kn_pdoc_fail(d, at, false, e, "%s", why.msg);
+		}
+	}
+	return 0;
+}
+
+int
+kn_policy_check_doc(const struct kn_pdoc *d, struct kn_err *e)
+{
+	if (check(d, kn_policy_key(""), d->root, "", e) < 0)
+		return -1;
+	/* A flag carries one key; a document says which format it is. */
+	if (d->text && !json_object_get(d->root, "version"))
+		return kn_pdoc_fail(d, "", false, e, "\"version\": 1 is missing");
+	return check_seccomp(d, e);
+}
+
+uint64_t
+kn_policy_size_of(const json_t *v)
+{
+	uint64_t n = 0;
+	if (json_is_string(v) && kn_policy_size(json_string_value(v), &n, NULL) == 0)
+		return n;
+	return (uint64_t)json_integer_value(v);
+}

@@ -1,0 +1,150 @@
+/* sandbox/policy_int.h: what the policy*.c files share; no one else includes it.
+ *
+ *   policy.c        the API: sources in order -> one policy
+ *   policy_table.c  the key table: every key, its type, range, default and meaning
+ *   policy_json.c   reading documents, positions in the text, error text
+ *   policy_check.c  one document against the table
+ *   policy_items.c  what the table cannot say: mounts, rules, names
+ *   policy_merge.c  documents onto one another; layers that must hold
+ *   policy_build.c  the merged document -> struct kn_policy
+ *   policy_mounts.c mounts of the caller; policy_root.c the system root
+ *   policy_limits.c sizes, durations, a task's own limits
+ *   policy_schema.c the table -> JSON Schema
+ */
+#ifndef KN_SANDBOX_POLICY_INT_H
+#define KN_SANDBOX_POLICY_INT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ipc/err.h"
+#include "sandbox/policy.h"
+
+enum {
+	KN_POLICY_POINTER_MAX = 256,
+	KN_POLICY_FILE_MAX = 1 << 20,
+	KN_POLICY_DEPTH = 32
+};
+
+/* ---- memory: everything a policy owns, freed at once ---- */
+struct kn_pmem {
+	struct kn_pchunk *first;
+};
+/* Zeroed. NULL with e. */
+void *kn_pmem_new(struct kn_pmem *m, size_t n, struct kn_err *e);
+char *kn_pmem_dup(struct kn_pmem *m, const void *p, size_t n, struct kn_err *e);
+char *kn_pmem_fmt(struct kn_pmem *m, struct kn_err *e, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void kn_pmem_fini(struct kn_pmem *m);
+
+/* ---- the key table ---- */
+enum kn_key_type {
+	KN_KEY_OBJECT,
+	KN_KEY_MAP,  /* object of texts under any name */
+	KN_KEY_LIST, /* its elements are the key "<path>/ *" */
+	KN_KEY_WORD, /* one of words; the index is the value */
+	KN_KEY_TEXT,
+	KN_KEY_INT,
+	KN_KEY_SIZE,  /* integer or text with K, M, G */
+	KN_KEY_LATER, /* described, and not supported by this version */
+	KN_KEY_TYPE_N
+};
+struct kn_key {
+	const char *path; /* JSON pointer; "*" stands for an element or any name */
+	enum kn_key_type type;
+	int64_t min, max;	  /* INT, SIZE */
+	bool none;		  /* INT, SIZE: 0 is allowed below min and means none */
+	int64_t dflt;		  /* value of an absent key, where `width` is set */
+	const char *const *words; /* WORD: NULL-terminated */
+	const char *const *later; /* WORD: words that this version does not support */
+	size_t off, width; /* where it goes in struct kn_policy; 0: not by table */
+	const char *doc;
+};
+extern const struct kn_key kn_policy_keys[];
+extern const size_t kn_policy_key_n;
+/* NULL if there is none. */
+const struct kn_key *kn_policy_key(const char *path);
+/* The key for member `name` of the object at pattern `path`. */
+const struct kn_key *kn_policy_key_child(const char *path, const char *name);
+/* The key that an actual pointer means: numbers match "*". */
+const struct kn_key *kn_policy_key_at(const char *pointer);
+/* Nearest of the known members of `path`, or NULL if none is near. */
+const char *kn_policy_key_near(const char *path, const char *name);
+/* Nearest of words, or NULL. */
+const char *kn_policy_word_near(const char *const *words, const char *name);
+
+/* ---- documents ---- */
+struct kn_pdoc {
+	char *label; /* file as named, "preset default", or the flag */
+	char *dir;   /* relative paths are relative to it */
+	char *text;  /* NULL for a flag: it has no positions */
+	size_t n;
+	json_t *root;
+	bool preset;
+};
+void kn_pdoc_fini(struct kn_pdoc *d);
+int kn_pdoc_open(struct kn_pdoc *d, const char *path, struct kn_err *e);
+int kn_pdoc_preset(struct kn_pdoc *d, const char *name, struct kn_err *e);
+/* Text to be parsed as a document; label and dir are set. */
+int kn_pdoc_parse(struct kn_pdoc *d, struct kn_err *e);
+/* A flag: {"a":{"b":VALUE}} for /a/b. */
+int kn_pdoc_flag(struct kn_pdoc *d, const struct kn_policy_src *s, struct kn_err *e);
+/* Always -1. "label:line:col: pointer: text"; at the key, or at its value. */
+int kn_pdoc_fail(const struct kn_pdoc *d, const char *pointer, bool at_key,
+    struct kn_err *e, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+/* Position of a value (or of its key) in a JSON text, 1-based. false: not there. */
+bool kn_policy_locate(const char *text, size_t n, const char *pointer, bool at_key,
+    unsigned *out_line, unsigned *out_col);
+/* "<pointer>/<name escaped>" into dst; false if it does not fit. */
+bool kn_pointer_add(
+    char dst[KN_POLICY_POINTER_MAX], const char *pointer, const char *name);
+json_t *kn_pointer_get(json_t *root, const char *pointer);
+
+int kn_policy_check_doc(const struct kn_pdoc *d, struct kn_err *e);
+int kn_policy_check_items(const struct kn_pdoc *d, struct kn_err *e);
+/* What is wrong with a path inside, or NULL. */
+const char *kn_inside_path_fault(const char *p);
+/* A SIZE value as checked by the table. */
+uint64_t kn_policy_size_of(const json_t *v);
+
+/* ---- merging ---- */
+struct kn_pmerge {
+	json_t *doc, *origins; /* pointer -> "label" or "label:/pointer" */
+	json_t *groups;	       /* effective seccomp groups */
+	uint32_t require, allow;
+};
+int kn_pmerge_init(struct kn_pmerge *m, struct kn_err *e);
+void kn_pmerge_fini(struct kn_pmerge *m);
+int kn_pmerge_add(struct kn_pmerge *m, const struct kn_pdoc *d, struct kn_err *e);
+/* Write groups and layers into the document. */
+int kn_pmerge_end(struct kn_pmerge *m, struct kn_err *e);
+
+/* ---- building ---- */
+struct kn_pol {
+	struct kn_policy pub; /* first: the public pointer is this one */
+	struct kn_pmem mem;
+	json_t *doc, *origins;
+};
+int kn_policy_build(struct kn_pol *p, struct kn_err *e);
+int kn_policy_build_mounts(struct kn_pol *p, struct kn_err *e);
+/* Where a merged value came from, for messages; never NULL. */
+const char *kn_pol_origin(const struct kn_pol *p, const char *pointer);
+/* Always -1: "origin: pointer: text". */
+int kn_pol_fail(const struct kn_pol *p, const char *pointer, struct kn_err *e,
+    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+struct kn_mount_list {
+	struct kn_mount *v;
+	size_t n, cap;
+};
+int kn_mount_add(
+    struct kn_mount_list *l, struct kn_mount m, struct kn_pmem *mem, struct kn_err *e);
+/* The read-only system directories and a minimal /etc of this machine. */
+int kn_policy_root(struct kn_pol *p, struct kn_mount_list *l, struct kn_err *e);
+
+/* The JSON Schema of a policy document (malloc'ed text). */
+char *kn_policy_schema(void);
+
+#endif

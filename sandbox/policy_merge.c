@@ -1,0 +1,265 @@
+/* sandbox/policy_merge.c: documents onto one another, in order: objects merge, arrays
+ * append, null removes, anything else replaces. Two things have rules of their own
+ * because their lists act on one another: the seccomp groups, and the layers that must
+ * hold or may be degraded.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "sandbox/policy_int.h"
+
+int
+kn_pmerge_init(struct kn_pmerge *m, struct kn_err *e)
+{
+	memset(m, 0, sizeof *m);
+	m->doc = json_object();
+	m->origins = json_object();
+	m->groups = json_array();
+	if (m->doc && m->origins && m->groups)
+		return 0;
+	kn_pmerge_fini(m);
+	return kn_err_set(e, KN_EK_HOST, "merge policies: out of memory");
+}
+
+void
+kn_pmerge_fini(struct kn_pmerge *m)
+{
+	json_decref(m->doc);
+	json_decref(m->origins);
+	json_decref(m->groups);
+	memset(m, 0, sizeof *m);
+}
+
+static int
+no_memory(struct kn_err *e)
+{
+	return kn_err_set(e, KN_EK_HOST, "merge policies: out of memory");
+}
+
+/* `at` is where the value lands, `from` where it stood in d. */
+static int
+set_origin(struct kn_pmerge *m, const struct kn_pdoc *d, const char *at,
+    const char *from, struct kn_err *e)
+{
+	json_t *s = d->text && !d->preset ? json_sprintf("%s:%s", d->label, from)
+					  : json_string(d->label);
+	if (!s) /* a label that is not UTF-8 */
+		s = json_string("a policy file");
+	return json_object_set_new(m->origins, at, s) < 0 ? no_memory(e) : 0;
+}
+
+static void
+drop_origins(struct kn_pmerge *m, const char *at)
+{
+	size_t n = strlen(at);
+	const char *name;
+	json_t *v;
+	void *tmp;
+	json_object_foreach_safe(m->origins, tmp, name, v)
+	{
+		if (strncmp(name, at, n) == 0 && (name[n] == '/' || !name[n]))
+			json_object_del(m->origins, name);
+	}
+}
+
+/* Handled elsewhere, or about the document and not about the policy. */
+static bool
+is_special(const char *pointer)
+{
+	static const char *const special[] = { "/$schema", "/description", "/version",
+		"/extends", "/require", "/allow_degraded", "/seccomp/groups" };
+	for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+		if (strcmp(special[i], pointer) == 0)
+			return true;
+	return false;
+}
+
+static int
+append(struct kn_pmerge *m, const struct kn_pdoc *d, json_t *dst, const json_t *src,
+    const char *pointer, struct kn_err *e)
+{
+	char at[KN_POLICY_POINTER_MAX + 24], from[KN_POLICY_POINTER_MAX + 24];
+	for (size_t i = 0; i < json_array_size(src); i++) {
+		snprintf(at, sizeof at, "%s/%zu", pointer, json_array_size(dst));
+		snprintf(from, sizeof from, "%s/%zu", pointer, i);
+		if (json_array_append_new(dst, json_deep_copy(json_array_get(src, i))) <
+		    0)
+			return no_memory(e);
+		if (set_origin(m, d, at, from, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+merge(struct kn_pmerge *m, const struct kn_pdoc *d, json_t *dst, json_t *src,
+    const char *pointer, struct kn_err *e)
+{
+	const char *name;
+	json_t *v;
+	char at[KN_POLICY_POINTER_MAX];
+	json_object_foreach(src, name, v)
+	{
+		if (!kn_pointer_add(at, pointer, name))
+			return kn_pdoc_fail(d, pointer, false, e, "a key is too long");
+		if (is_special(at))
+			continue;
+		if (json_is_null(v)) {
+			json_object_del(dst, name);
+			drop_origins(m, at);
+			continue;
+		}
+		json_t *have = json_object_get(dst, name);
+		if (json_is_object(v) || json_is_array(v)) {
+			bool object = json_is_object(v);
+			if (!have) {
+				have = object ? json_object() : json_array();
+				if (json_object_set_new(dst, name, have) < 0)
+					return no_memory(e);
+			}
+			if (object ? merge(m, d, have, v, at, e) < 0
+				   : append(m, d, have, v, at, e) < 0)
+				return -1;
+		} else if (json_object_set_new(dst, name, json_deep_copy(v)) < 0) {
+			return no_memory(e);
+		} else if (set_origin(m, d, at, at, e) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* ---- seccomp groups: replace, then add, then remove, document by document ---- */
+
+static size_t
+group_index(const json_t *groups, const char *name)
+{
+	size_t i = 0;
+	while (i < json_array_size(groups) &&
+	       strcmp(json_string_value(json_array_get(groups, i)), name) != 0)
+		i++;
+	return i;
+}
+
+static int
+merge_groups(struct kn_pmerge *m, const struct kn_pdoc *d, struct kn_err *e)
+{
+	json_t *seccomp = json_object_get(d->root, "seccomp");
+	json_t *g = json_object_get(seccomp, "groups");
+	json_t *replace = json_object_get(g, "replace");
+	json_t *add = json_object_get(g, "add");
+	json_t *remove = json_object_get(g, "remove");
+	if (json_is_null(seccomp) || json_is_null(g) || json_is_array(replace))
+		json_array_clear(m->groups);
+	for (int pass = 0; pass < 2; pass++) {
+		json_t *from = pass == 0 ? replace : add;
+		for (size_t i = 0; i < json_array_size(from); i++) {
+			json_t *v = json_array_get(from, i);
+			const char *name = json_string_value(v);
+			if (group_index(m->groups, name) < json_array_size(m->groups))
+				continue;
+			if (json_array_append(m->groups, v) < 0)
+				return no_memory(e);
+		}
+	}
+	for (size_t i = 0; i < json_array_size(remove); i++) {
+		const char *name = json_string_value(json_array_get(remove, i));
+		size_t at = group_index(m->groups, name);
+		if (at < json_array_size(m->groups))
+			json_array_remove(m->groups, at);
+	}
+	return 0;
+}
+
+/* ---- layers ---- */
+
+static uint32_t
+layer_bits(const json_t *list)
+{
+	uint32_t bits = 0;
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		int l = kn_layer_by_name(json_string_value(json_array_get(list, i)));
+		if (l >= 0)
+			bits |= 1u << l;
+	}
+	return bits;
+}
+
+/* A memory limit that somebody asked for is enforced or refused: watching it from
+ * outside lets a task overshoot, and only a cgroup counts what it shares. Processes and
+ * CPU time need no cgroup to be exact. */
+static bool
+names_memory(const json_t *root)
+{
+	static const char *const keys[] = { "/limits/task/memory",
+		"/limits/worker/memory" };
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+		json_t *v = kn_pointer_get((json_t *)(uintptr_t)root, keys[i]);
+		if (v && !json_is_null(v) && kn_policy_size_of(v) > 0)
+			return true;
+	}
+	return false;
+}
+
+static int
+merge_layers(struct kn_pmerge *m, const struct kn_pdoc *d, struct kn_err *e)
+{
+	json_t *require = json_object_get(d->root, "require");
+	json_t *allow = json_object_get(d->root, "allow_degraded");
+	json_t *landlock = json_object_get(d->root, "landlock");
+	uint32_t req = layer_bits(require), may = layer_bits(allow);
+	if (req & may)
+		return kn_pdoc_fail(d, "/allow_degraded", false, e,
+		    "%s is also in \"require\"",
+		    kn_layer_name((enum kn_layer)__builtin_ctz(req & may)));
+	if (json_is_null(require))
+		m->require = 0;
+	if (json_is_null(allow))
+		m->allow = 0;
+	uint32_t named = req;
+	if (names_memory(d->root))
+		named |= 1u << KN_LAYER_CG_MEMORY;
+	if (json_is_string(landlock) && strcmp(json_string_value(landlock), "on") == 0)
+		named |= 1u << KN_LAYER_LANDLOCK;
+	m->require = (m->require | named) & ~may;
+	m->allow = (m->allow & ~named) | may;
+	return 0;
+}
+
+int
+kn_pmerge_add(struct kn_pmerge *m, const struct kn_pdoc *d, struct kn_err *e)
+{
+	if (merge_groups(m, d, e) < 0 || merge_layers(m, d, e) < 0)
+		return -1;
+	return merge(m, d, m->doc, d->root, "", e);
+}
+
+static json_t *
+layer_list(uint32_t bits)
+{
+	json_t *a = json_array();
+	for (int l = 0; l < KN_LAYER_N; l++)
+		if (bits & (1u << l))
+			json_array_append_new(
+			    a, json_string(kn_layer_name((enum kn_layer)l)));
+	return a;
+}
+
+int
+kn_pmerge_end(struct kn_pmerge *m, struct kn_err *e)
+{
+	json_t *seccomp = json_object_get(m->doc, "seccomp");
+	if (!seccomp) {
+		seccomp = json_object();
+		if (json_object_set_new(m->doc, "seccomp", seccomp) < 0)
+			return no_memory(e);
+	}
+	if (json_object_set_new(
+		seccomp, "groups", json_pack("{s:O}", "replace", m->groups)) < 0 ||
+	    json_object_set_new(m->doc, "version", json_integer(1)) < 0 ||
+	    json_object_set_new(m->doc, "extends", json_null()) < 0 ||
+	    json_object_set_new(m->doc, "require", layer_list(m->require)) < 0 ||
+	    json_object_set_new(m->doc, "allow_degraded", layer_list(m->allow)) < 0)
+		return no_memory(e);
+	return 0;
+}

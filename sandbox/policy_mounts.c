@@ -1,0 +1,176 @@
+/* sandbox/policy_mounts.c: the mounts of a merged document: the system root first, then
+ * what policy files and flags ask for, parents before what lies in them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sandbox/policy_int.h"
+
+int
+kn_mount_add(
+    struct kn_mount_list *l, struct kn_mount m, struct kn_pmem *mem, struct kn_err *e)
+{
+	if (l->n == l->cap) {
+		size_t cap = l->cap ? l->cap * 2 : 32;
+		struct kn_mount *v = kn_pmem_new(mem, cap * sizeof *v, e);
+		if (!v)
+			return -1;
+		if (l->n)
+			memcpy(v, l->v, l->n * sizeof *v);
+		l->v = v;
+		l->cap = cap;
+	}
+	l->v[l->n++] = m;
+	return 0;
+}
+
+/* Without empty and "." components. */
+static char *
+clean_path(struct kn_pmem *mem, const char *p, struct kn_err *e)
+{
+	char *out = kn_pmem_new(mem, strlen(p) + 2, e);
+	size_t n = 0;
+	if (!out)
+		return NULL;
+	while (*p) {
+		size_t len = strcspn(p += *p == '/', "/");
+		if (len > 0 && !(len == 1 && *p == '.')) {
+			out[n++] = '/';
+			memcpy(out + n, p, len);
+			n += len;
+		}
+		p += len;
+	}
+	if (n == 0)
+		out[n] = '/';
+	return out;
+}
+
+static size_t
+depth(const char *p)
+{
+	size_t n = 0;
+	for (; *p; p++)
+		n += *p == '/';
+	return n;
+}
+
+static bool
+covers(const char *dir, const char *path)
+{
+	size_t n = strlen(dir);
+	return strncmp(path, dir, n) == 0 && (path[n] == '/' || !path[n]);
+}
+
+static const char *
+text(json_t *m, const char *name)
+{
+	return json_string_value(json_object_get(m, name));
+}
+
+static void
+build_tmpfs(struct kn_pol *p, json_t *m)
+{
+	const char *at = text(m, "tmpfs");
+	json_t *size = json_object_get(m, "size"),
+	       *files = json_object_get(m, "inodes");
+	uint64_t bytes = json_is_null(size) ? 0 : kn_policy_size_of(size);
+	uint64_t inodes = (uint64_t)json_integer_value(files);
+	bool tmp = strcmp(at, "/tmp") == 0, task = strcmp(at, "/task") == 0;
+	uint64_t *b = tmp    ? &p->pub.fs.tmp_bytes
+		      : task ? &p->pub.fs.task_bytes
+			     : &p->pub.fs.shm_bytes;
+	if (bytes)
+		*b = bytes;
+	if (inodes && tmp)
+		p->pub.fs.tmp_inodes = inodes;
+	if (inodes && task)
+		p->pub.fs.task_inodes = inodes;
+}
+
+/* One bind, dir or symlink of the document. */
+static int
+build_mount(struct kn_pol *p, json_t *j, const char *pointer, struct kn_mount_list *l,
+    struct kn_err *e)
+{
+	const char *source = text(j, "bind"), *at = text(j, "at");
+	const char *mode = text(j, "mode"), *origin = kn_pol_origin(p, pointer);
+	struct kn_mount m = { .type = KN_MOUNT_BIND, .user = true };
+	if (text(j, "dir")) {
+		m.type = KN_MOUNT_DIR;
+		at = text(j, "dir");
+	} else if (text(j, "symlink")) {
+		m.type = KN_MOUNT_SYMLINK;
+		source = text(j, "symlink");
+	} else {
+		m.writable = mode && strcmp(mode, "rw") == 0;
+		if (!at)
+			at = source;
+	}
+	const char *fault = kn_inside_path_fault(at);
+	if (fault)
+		return kn_pol_fail(p, pointer, e,
+		    "\"%.80s\": %s; name another path inside", at, fault);
+	m.at = clean_path(&p->mem, at, e);
+	m.origin = kn_pmem_dup(&p->mem, origin, strlen(origin), e);
+	if (source)
+		m.source = kn_pmem_dup(&p->mem, source, strlen(source), e);
+	if (!m.at || !m.origin || (source && !m.source))
+		return -1;
+	/* Of two at one place the later is meant. */
+	for (size_t i = 0; i < l->n; i++)
+		if (strcmp(l->v[i].at, m.at) == 0) {
+			l->v[i] = m;
+			return 0;
+		}
+	return kn_mount_add(l, m, &p->mem, e);
+}
+
+/* Stable: a directory before what is mounted below it, else in the order given. */
+static void
+sort_by_depth(struct kn_mount_list *l)
+{
+	for (size_t i = 1; i < l->n; i++) {
+		struct kn_mount m = l->v[i];
+		size_t j = i;
+		for (; j > 0 && depth(l->v[j - 1].at) > depth(m.at); j--)
+			l->v[j] = l->v[j - 1];
+		l->v[j] = m;
+	}
+}
+
+int
+kn_policy_build_mounts(struct kn_pol *p, struct kn_err *e)
+{
+	struct kn_mount_list root = { 0 }, user = { 0 }, all = { 0 };
+	json_t *list = kn_pointer_get(p->doc, "/filesystem/mounts");
+	p->pub.fs.tmp_bytes = p->pub.fs.shm_bytes = 64ull << 20;
+	p->pub.fs.task_bytes = 256ull << 20;
+	p->pub.fs.tmp_inodes = 10000;
+	p->pub.fs.task_inodes = 50000;
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		char pointer[48];
+		json_t *m = json_array_get(list, i);
+		snprintf(pointer, sizeof pointer, "/filesystem/mounts/%zu", i);
+		if (text(m, "tmpfs"))
+			build_tmpfs(p, m);
+		else if (build_mount(p, m, pointer, &user, e) < 0)
+			return -1;
+	}
+	sort_by_depth(&user);
+	if (p->pub.fs.root == KN_ROOT_SYSTEM && kn_policy_root(p, &root, e) < 0)
+		return -1;
+	for (size_t i = 0; i < root.n; i++) {
+		bool hidden = false;
+		for (size_t j = 0; j < user.n; j++)
+			hidden = hidden || covers(user.v[j].at, root.v[i].at);
+		if (!hidden && kn_mount_add(&all, root.v[i], &p->mem, e) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < user.n; i++)
+		if (kn_mount_add(&all, user.v[i], &p->mem, e) < 0)
+			return -1;
+	p->pub.fs.mounts = all.v;
+	p->pub.fs.mount_n = all.n;
+	return 0;
+}

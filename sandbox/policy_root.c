@@ -1,0 +1,213 @@
+/* sandbox/policy_root.c: filesystem.root "system": what a program of this machine needs
+ * to start, and nothing that tells about the machine's users, secrets or state.
+ *
+ * Every mount is copied into each task's mount namespace, so mounts are few:
+ * directories are bound, small files of /etc travel as content, links are made again as
+ * links.
+ */
+#include <fcntl.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ipc/fd.h"
+#include "sandbox/policy_int.h"
+
+enum { KN_ROOT_FILE_MAX = 512 * 1024 };
+
+/* Links on a merged-/usr system, directories elsewhere. */
+static const char *const tops[] = { "/bin", "/sbin", "/lib", "/lib32", "/lib64",
+	"/libx32" };
+
+/* Directories of /etc that programs read; none holds a secret. */
+static const char *const etc_dirs[] = {
+	"/etc/alternatives",	/* Debian: awk, cc, java, editor are links through it */
+	"/etc/ssl/certs",	/* certificates, not keys */
+	"/etc/pki/tls/certs",	/* Fedora */
+	"/etc/pki/ca-trust",	/* Fedora */
+	"/etc/ca-certificates", /* Arch */
+	"/etc/crypto-policies", /* Fedora */
+	"/etc/fonts",		/* converters */
+	"/etc/ImageMagick-6",	/* converters: its own resource policy */
+	"/etc/ImageMagick-7",
+	"/etc/java",
+	"/etc/java-*-openjdk", /* the JVM does not start without */
+	"/etc/perl",
+	"/etc/gnucobol",
+	"/etc/terminfo",
+};
+
+/* Files of /etc that travel by content. */
+static const char *const etc_files[] = {
+	"/etc/ld.so.cache",
+	"/etc/ld.so.conf",
+	"/etc/ld-musl-x86_64.path",
+	"/etc/localtime",
+	"/etc/timezone",
+	"/etc/os-release",
+	"/etc/mime.types",
+	"/etc/magic",
+	"/etc/services",
+	"/etc/protocols",
+	"/etc/host.conf",
+	"/etc/gai.conf",
+	"/etc/locale.alias",
+	"/etc/inputrc",
+	"/etc/ssl/openssl.cnf",
+	"/etc/mke2fs.conf",
+	"/etc/papersize",
+	"/etc/fpc.cfg",
+};
+
+/* Made, not copied: the machine's accounts are none of a task's business. */
+static const struct {
+	const char *at, *data;
+} made[] = {
+	{ "/etc/passwd",
+	    "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"
+	    "task:x:1000:1000:task:/task:/bin/sh\n"
+	    "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n" },
+	{ "/etc/group", "root:x:0:\ntask:x:1000:\nnogroup:x:65534:\n" },
+	{ "/etc/nsswitch.conf",
+	    "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
+	    "networks: files\nprotocols: files\nservices: files\n" },
+};
+
+static int
+add(struct kn_pol *p, struct kn_mount_list *l, struct kn_mount m, struct kn_err *e)
+{
+	m.optional = true;
+	m.origin = "filesystem.root";
+	return kn_mount_add(l, m, &p->mem, e);
+}
+
+static int
+add_bind(struct kn_pol *p, struct kn_mount_list *l, const char *source, const char *at,
+    struct kn_err *e)
+{
+	struct kn_mount m = { .type = KN_MOUNT_BIND };
+	m.source = kn_pmem_dup(&p->mem, source, strlen(source), e);
+	m.at = kn_pmem_dup(&p->mem, at, strlen(at), e);
+	return m.source && m.at ? add(p, l, m, e) : -1;
+}
+
+static int
+add_link(struct kn_pol *p, struct kn_mount_list *l, const char *text, const char *at,
+    struct kn_err *e)
+{
+	struct kn_mount m = { .type = KN_MOUNT_SYMLINK };
+	m.source = kn_pmem_dup(&p->mem, text, strlen(text), e);
+	m.at = kn_pmem_dup(&p->mem, at, strlen(at), e);
+	return m.source && m.at ? add(p, l, m, e) : -1;
+}
+
+static int
+add_data(struct kn_pol *p, struct kn_mount_list *l, const char *at, const void *data,
+    size_t n, struct kn_err *e)
+{
+	struct kn_mount m = { .type = KN_MOUNT_DATA, .data_n = n };
+	m.data = kn_pmem_dup(&p->mem, data, n, e);
+	m.at = kn_pmem_dup(&p->mem, at, strlen(at), e);
+	return m.data && m.at ? add(p, l, m, e) : -1;
+}
+
+/* /bin and its like: what they are on this machine. */
+static int
+add_top(struct kn_pol *p, struct kn_mount_list *l, const char *path, struct kn_err *e)
+{
+	char text[256];
+	struct stat st;
+	ssize_t n = readlink(path, text, sizeof text - 1);
+	if (n > 0) {
+		text[n] = 0;
+		return add_link(p, l, text, path, e);
+	}
+	if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+		return 0;
+	return add_bind(p, l, path, path, e);
+}
+
+/* A link into /usr is made again; anything else goes by content. A file that cannot
+ * be read or is too large is left out: it is a convenience, not a wall. */
+static int
+add_file(struct kn_pol *p, struct kn_mount_list *l, const char *path, struct kn_err *e)
+{
+	char real[4096], text[256];
+	if (!realpath(path, real))
+		return 0;
+	ssize_t n = readlink(path, text, sizeof text - 1);
+	if (n > 0 && strncmp(real, "/usr/", 5) == 0) {
+		text[n] = 0;
+		return add_link(p, l, text, path, e);
+	}
+	KN_OWN_FD int fd = open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    st.st_size > KN_ROOT_FILE_MAX)
+		return 0;
+	size_t size = (size_t)st.st_size;
+	char *buf = kn_pmem_new(&p->mem, size + 1, e);
+	if (!buf)
+		return -1;
+	ssize_t got = pread(fd, buf, size, 0);
+	if (got != (ssize_t)size)
+		return 0;
+	return add_data(p, l, path, buf, size, e);
+}
+
+static int
+add_dir(
+    struct kn_pol *p, struct kn_mount_list *l, const char *pattern, struct kn_err *e)
+{
+	glob_t g;
+	int rc = 0;
+	if (glob(pattern, GLOB_ONLYDIR, NULL, &g) != 0)
+		return 0;
+	for (size_t i = 0; i < g.gl_pathc && rc == 0; i++) {
+		struct stat st;
+		char real[4096];
+		if (stat(g.gl_pathv[i], &st) == 0 && S_ISDIR(st.st_mode) &&
+		    realpath(g.gl_pathv[i], real))
+			rc = add_bind(p, l, real, g.gl_pathv[i], e);
+	}
+	globfree(&g);
+	return rc;
+}
+
+/* With a network of its own a task knows localhost and nothing else. */
+static int
+add_network_files(struct kn_pol *p, struct kn_mount_list *l, struct kn_err *e)
+{
+	static const char *const hosts =
+	    "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n";
+	if (p->pub.network == KN_NET_NONE)
+		return add_data(p, l, "/etc/hosts", hosts, strlen(hosts), e);
+	if (add_file(p, l, "/etc/hosts", e) < 0)
+		return -1;
+	return add_file(p, l, "/etc/resolv.conf", e);
+}
+
+int
+kn_policy_root(struct kn_pol *p, struct kn_mount_list *l, struct kn_err *e)
+{
+	if (add_bind(p, l, "/usr", "/usr", e) < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof tops / sizeof *tops; i++)
+		if (add_top(p, l, tops[i], e) < 0)
+			return -1;
+	if (add_dir(p, l, "/nix/store", e) < 0 || add_dir(p, l, "/gnu/store", e) < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+		if (add_data(p, l, made[i].at, made[i].data, strlen(made[i].data), e) <
+		    0)
+			return -1;
+	for (size_t i = 0; i < sizeof etc_files / sizeof *etc_files; i++)
+		if (add_file(p, l, etc_files[i], e) < 0)
+			return -1;
+	for (size_t i = 0; i < sizeof etc_dirs / sizeof *etc_dirs; i++)
+		if (add_dir(p, l, etc_dirs[i], e) < 0)
+			return -1;
+	return add_network_files(p, l, e);
+}

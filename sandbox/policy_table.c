@@ -1,0 +1,380 @@
+/* sandbox/policy_table.c: every key a policy may have. The parser, the defaults of
+ * absent keys and the JSON Schema come from this one table, so they cannot drift.
+ */
+#include <string.h>
+
+#include "sandbox/policy_int.h"
+
+#define K (1024ll)
+#define M (1024 * K)
+#define G (1024 * M)
+#define T (1024 * G)
+#define DAY_MS (24ll * 3600 * 1000)
+
+#define AT(member) \
+	.off = offsetof(struct kn_policy, member), \
+	.width = sizeof(((struct kn_policy *)0)->member)
+#define WORDS(...) \
+	(const char *const[]) \
+	{ \
+		__VA_ARGS__, NULL \
+	}
+
+#define OBJECT(p, d) \
+	{ \
+		.path = p, .type = KN_KEY_OBJECT, .doc = d \
+	}
+#define MAP(p, d) \
+	{ \
+		.path = p, .type = KN_KEY_MAP, .doc = d \
+	}
+#define LIST(p, d) \
+	{ \
+		.path = p, .type = KN_KEY_LIST, .doc = d \
+	}
+#define TEXT(p, d) \
+	{ \
+		.path = p, .type = KN_KEY_TEXT, .doc = d \
+	}
+#define LATER(p, d) \
+	{ \
+		.path = p, .type = KN_KEY_LATER, .doc = d \
+	}
+#define INT(p, lo, hi, d, ...) \
+	{ \
+		.path = p, .type = KN_KEY_INT, .min = lo, .max = hi, .doc = d, \
+		__VA_ARGS__ \
+	}
+#define SIZE(p, lo, hi, d, ...) \
+	{ \
+		.path = p, .type = KN_KEY_SIZE, .min = lo, .max = hi, .doc = d, \
+		__VA_ARGS__ \
+	}
+#define WORD(p, w, d, ...) \
+	{ \
+		.path = p, .type = KN_KEY_WORD, .words = w, .doc = d, __VA_ARGS__ \
+	}
+
+static const char *const layer_words[] = { "namespaces", "seccomp", "capabilities",
+	"uid", "landlock", "rlimits", "cgroup.memory", "cgroup.pids", "cgroup.cpu",
+	"mseal", NULL };
+static const char *const action_words[] = { "SCMP_ACT_ALLOW", "SCMP_ACT_ERRNO",
+	"SCMP_ACT_KILL_PROCESS", "SCMP_ACT_LOG", NULL };
+static const char *const action_later[] = { "SCMP_ACT_KILL", "SCMP_ACT_KILL_THREAD",
+	"SCMP_ACT_TRAP", "SCMP_ACT_TRACE", "SCMP_ACT_NOTIFY", NULL };
+
+/* Order: as the man page shows them. A parent stands before its members. */
+const struct kn_key kn_policy_keys[] = {
+	OBJECT("", "A policy for knit-sandbox: what a worker and a task may do."),
+	TEXT("/$schema", "Address of this schema, for editors. Not interpreted."),
+	TEXT("/description", "What this policy is for. Not interpreted."),
+	INT("/version", 1, 1, "Version of this format."),
+	TEXT("/extends",
+	    "A preset or a file (relative to this one) that this document is merged "
+	    "onto. Absent: \"default\". null: nothing."),
+
+	OBJECT("/pool", "The workers."),
+	INT("/pool/workers", 1, 256, "Number of workers. Absent: the machine decides.",
+	    .none = true, AT(pool.workers)),
+	WORD("/pool/kind", WORDS("exec"), "What a task is.", AT(pool.kind),
+	    .later = WORDS("stream", "fork", "module")),
+	WORD("/pool/isolation", WORDS("cell"), "What is fresh for each task.",
+	    AT(pool.isolation), .later = WORDS("worker")),
+	WORD("/pool/ipc", WORDS("task", "worker"),
+	    "Whose System V and POSIX message queue namespace a task sees.",
+	    AT(pool.ipc)),
+	INT("/pool/spares", 0, 256, "Workers launched ahead.", AT(pool.spares)),
+	OBJECT("/pool/recycle", "When a worker is replaced."),
+	INT("/pool/recycle/tasks", 0, 1000000000, "After so many tasks; 0: never.",
+	    AT(pool.recycle_tasks)),
+	INT("/pool/recycle/seconds", 0, 31536000, "After so many seconds; 0: never.",
+	    AT(pool.recycle_s)),
+	SIZE("/pool/recycle/memory", 1 * M, 1 * T,
+	    "When an idle worker holds more than this; 0: never.", .none = true,
+	    AT(pool.recycle_memory)),
+	INT("/pool/retries", 0, 100,
+	    "How often a task lost with its worker is run again.", AT(pool.retries)),
+	LATER("/pool/steal", ""),
+	LATER("/pool/claim", ""),
+	LATER("/pool/region_lanes", ""),
+
+	OBJECT("/launcher", "What starts a worker."),
+	WORD("/launcher/type", WORDS("bwrap"), "bubblewrap.", AT(launcher),
+	    .later = WORDS("oci", "direct")),
+	LATER("/launcher/runtime", ""),
+	LATER("/launcher/image", ""),
+	LATER("/launcher/rootfs", ""),
+	LATER("/launcher/prefix", ""),
+
+	LIST("/require", "Layers that must be enforced, or the run is refused."),
+	WORD("/require/*", layer_words, "A layer."),
+	LIST("/allow_degraded",
+	    "Layers that may be weaker or missing where the machine lacks them."),
+	WORD("/allow_degraded/*", layer_words, "A layer."),
+
+	OBJECT("/filesystem", "What a task sees of the file system."),
+	WORD("/filesystem/root", WORDS("system", "empty"),
+	    "\"system\": read-only /usr and a minimal /etc of this machine. \"empty\": "
+	    "only what mounts name.",
+	    AT(fs.root), .dflt = KN_ROOT_EMPTY),
+	LIST("/filesystem/mounts", "Binds, tmpfs sizes, directories and links."),
+	OBJECT("/filesystem/mounts/*", "One of bind, tmpfs, dir, symlink."),
+	TEXT("/filesystem/mounts/*/bind", "A path of the machine to show inside."),
+	TEXT("/filesystem/mounts/*/tmpfs",
+	    "/tmp, /dev/shm or /task: private to each task, of this size."),
+	TEXT("/filesystem/mounts/*/dir", "An empty directory."),
+	TEXT("/filesystem/mounts/*/symlink", "Text of a symbolic link made at \"at\"."),
+	TEXT("/filesystem/mounts/*/at", "The path inside. Absent: as outside."),
+	WORD("/filesystem/mounts/*/mode", WORDS("ro", "rw"), "Of a bind."),
+	SIZE("/filesystem/mounts/*/size", 4 * K, 1 * T, "Of a tmpfs."),
+	INT("/filesystem/mounts/*/inodes", 16, 100000000, "Files in a tmpfs."),
+	TEXT("/filesystem/mounts/*/why", "The reason."),
+	LIST("/filesystem/task_paths",
+	    "Directories of the machine below which a task line's \"path\" may be."),
+	TEXT("/filesystem/task_paths/*", "An existing directory."),
+	LATER("/filesystem/read", ""),
+	LATER("/filesystem/write", ""),
+	LATER("/filesystem/deny", ""),
+
+	OBJECT("/network", "The network a task sees."),
+	WORD("/network/mode", WORDS("none", "host"),
+	    "\"none\": an empty network of its own. \"host\": the machine's.",
+	    AT(network), .later = WORDS("allow")),
+	LATER("/network/allow", ""),
+
+	OBJECT("/environment", "A task's environment. Nothing else is inherited."),
+	LIST("/environment/inherit", "Variables taken from the caller, if set there."),
+	TEXT("/environment/inherit/*", "A name."),
+	MAP("/environment/set", "Variables with their values."),
+	TEXT("/environment/set/*", "A value."),
+
+	OBJECT("/identity", "Who a task is."),
+	WORD("/identity/user", WORDS("auto"),
+	    "\"auto\": where the supervisor is root, a user id of its own per worker.",
+	    .later = WORDS("root", "caller")),
+	TEXT("/identity/hostname", "The host name a task sees."),
+
+	OBJECT("/seccomp", "The system calls a task may make."),
+	OBJECT("/seccomp/groups", "Named groups of calls that are allowed."),
+	LIST("/seccomp/groups/add", "Groups to add."),
+	TEXT("/seccomp/groups/add/*", "A group, as @basic-io."),
+	LIST("/seccomp/groups/remove", "Groups to remove."),
+	TEXT("/seccomp/groups/remove/*", "A group."),
+	LIST("/seccomp/groups/replace", "Groups to have instead of all so far."),
+	TEXT("/seccomp/groups/replace/*", "A group."),
+	LIST(
+	    "/seccomp/rules", "Rules for single calls; the last that matches decides."),
+	OBJECT("/seccomp/rules/*", "A rule."),
+	LIST("/seccomp/rules/*/names", "The calls it is about."),
+	TEXT("/seccomp/rules/*/names/*", "A system call."),
+	WORD("/seccomp/rules/*/action", action_words, "What happens.",
+	    .later = action_later),
+	INT("/seccomp/rules/*/errnoRet", 1, 4095,
+	    "The error number of SCMP_ACT_ERRNO. Absent: 1, EPERM."),
+	LIST("/seccomp/rules/*/args", "Conditions on arguments; all must hold."),
+	OBJECT("/seccomp/rules/*/args/*", "A condition."),
+	INT("/seccomp/rules/*/args/*/index", 0, 5, "Which argument."),
+	INT("/seccomp/rules/*/args/*/value", INT64_MIN, INT64_MAX,
+	    "Compared with; for SCMP_CMP_MASKED_EQ the mask."),
+	INT("/seccomp/rules/*/args/*/valueTwo", INT64_MIN, INT64_MAX,
+	    "For SCMP_CMP_MASKED_EQ: what the masked argument must be."),
+	WORD("/seccomp/rules/*/args/*/op",
+	    WORDS("SCMP_CMP_NE", "SCMP_CMP_LT", "SCMP_CMP_LE", "SCMP_CMP_EQ",
+		"SCMP_CMP_GE", "SCMP_CMP_GT", "SCMP_CMP_MASKED_EQ"),
+	    "How it is compared."),
+	TEXT("/seccomp/rules/*/why", "The reason."),
+	OBJECT("/seccomp/default", "What happens to a call that nothing names."),
+	WORD("/seccomp/default/action", action_words, "As in a rule.",
+	    AT(seccomp.unlisted), .dflt = KN_SC_ERRNO, .later = action_later),
+	INT("/seccomp/default/errnoRet", 1, 4095, "As in a rule. Absent: 38, ENOSYS.",
+	    AT(seccomp.unlisted_errno), .dflt = 38),
+	LATER("/seccomp/profile", ""),
+	LATER("/seccomp/explain", ""),
+
+	WORD("/landlock", WORDS("auto", "on", "off"),
+	    "\"auto\": where the kernel has it. \"on\": or refuse to run.",
+	    AT(landlock)),
+	LATER("/capabilities", ""),
+	LATER("/permissions", ""),
+
+	OBJECT("/limits", "Amounts."),
+	OBJECT("/limits/worker", "Of a worker with all that runs in it."),
+	SIZE("/limits/worker/memory", 8 * M, 64 * T, "Bytes; 0: none.", .none = true,
+	    AT(worker.memory)),
+	INT("/limits/worker/pids", 8, 4194304, "Processes and threads; 0: none.",
+	    .none = true, AT(worker.pids)),
+	OBJECT("/limits/task", "Of one task with all its processes."),
+	SIZE("/limits/task/memory", 1 * M, 64 * T, "Bytes; 0: none.", .none = true,
+	    AT(task.memory)),
+	INT("/limits/task/pids", 1, 4194304, "Processes and threads; 0: none.",
+	    .none = true, AT(task.pids)),
+	INT("/limits/task/cpu_ms", 1, 365 * DAY_MS,
+	    "Processor time of all its processes, in milliseconds; 0: none.",
+	    .none = true, AT(task.cpu_ms)),
+	INT("/limits/task/nofile", 8, 1048576,
+	    "Open descriptors of one process; 0: as the machine has it.", .none = true,
+	    AT(task.nofile)),
+	SIZE("/limits/task/fsize", 4 * K, 64 * T, "Size of one file; 0: none.",
+	    .none = true, AT(task.fsize)),
+	SIZE("/limits/task/stack", 64 * K, 1 * T,
+	    "Stack of a process; 0: as the machine has it.", .none = true,
+	    AT(task.stack)),
+	SIZE("/limits/task/core", 0, 64 * T, "Size of a core file.", AT(task.core)),
+	SIZE("/limits/task/stdout", 0, 64 * T,
+	    "Bytes of standard output that are kept. Absent: all.",
+	    AT(task.stdout_bytes), .dflt = -1),
+	SIZE("/limits/task/stderr", 0, 64 * T,
+	    "Bytes of standard error that are kept. Absent: all.",
+	    AT(task.stderr_bytes), .dflt = -1),
+	LATER("/limits/task/cpus", ""),
+	WORD("/on_output_limit", WORDS("cut", "kill"),
+	    "What happens to a task that writes more than is kept."),
+
+	OBJECT("/timeouts", "Milliseconds."),
+	INT("/timeouts/queue_ms", 0, 365 * DAY_MS,
+	    "From acceptance until a worker takes the task; 0: none.",
+	    AT(timeouts.queue_ms)),
+	INT("/timeouts/claim_ms", 10, DAY_MS,
+	    "An idle worker that has not taken its task by then is replaced.",
+	    AT(timeouts.claim_ms), .dflt = 1000),
+	INT("/timeouts/task_ms", 0, 20 * DAY_MS,
+	    "Soft limit: SIGTERM, and SIGKILL after grace_ms; 0: none.",
+	    AT(timeouts.task_ms)),
+	INT("/timeouts/hard_ms", 0, 20 * DAY_MS,
+	    "Hard limit: everything of the task is killed; 0: none.",
+	    AT(timeouts.hard_ms)),
+	INT("/timeouts/grace_ms", 0, 3600 * 1000, "From SIGTERM to SIGKILL.",
+	    AT(timeouts.grace_ms), .dflt = 100),
+	INT("/timeouts/stop_ack_ms", 1, 60 * 1000,
+	    "A worker that has not acknowledged a stop by then is killed.",
+	    AT(timeouts.stop_ack_ms), .dflt = 50),
+	INT("/timeouts/start_ms", 100, 3600 * 1000,
+	    "A worker that is not ready by then is killed.", AT(timeouts.start_ms),
+	    .dflt = 10000),
+
+	OBJECT("/payload", "What travels through shared memory."),
+	SIZE("/payload/max", 4 * K, 512 * M,
+	    "The largest task or result; at most an eighth of area.", AT(payload_max),
+	    .dflt = 8 * M),
+	SIZE("/payload/area", 64 * K, 4 * G, "Room per worker and direction.",
+	    AT(payload_area), .dflt = 64 * M),
+};
+const size_t kn_policy_key_n = sizeof kn_policy_keys / sizeof *kn_policy_keys;
+
+const struct kn_key *
+kn_policy_key(const char *path)
+{
+	for (size_t i = 0; i < kn_policy_key_n; i++)
+		if (strcmp(kn_policy_keys[i].path, path) == 0)
+			return &kn_policy_keys[i];
+	return NULL;
+}
+
+/* The last component, if `path` is directly below `parent`; else NULL. */
+static const char *
+member_of(const char *path, const char *parent)
+{
+	size_t n = strlen(parent);
+	if (strncmp(path, parent, n) != 0 || path[n] != '/' ||
+	    strchr(path + n + 1, '/'))
+		return NULL;
+	return path + n + 1;
+}
+
+const struct kn_key *
+kn_policy_key_child(const char *path, const char *name)
+{
+	const struct kn_key *any = NULL;
+	for (size_t i = 0; i < kn_policy_key_n; i++) {
+		const char *m = member_of(kn_policy_keys[i].path, path);
+		if (m && strcmp(m, "*") == 0)
+			any = &kn_policy_keys[i];
+		else if (m && strcmp(m, name) == 0)
+			return &kn_policy_keys[i];
+	}
+	return any;
+}
+
+const struct kn_key *
+kn_policy_key_at(const char *pointer)
+{
+	const struct kn_key *k = &kn_policy_keys[0];
+	while (k && *pointer == '/') {
+		char name[KN_POLICY_POINTER_MAX];
+		size_t n = strcspn(++pointer, "/");
+		if (n >= sizeof name)
+			return NULL;
+		memcpy(name, pointer, n);
+		name[n] = 0;
+		k = kn_policy_key_child(k->path, name);
+		pointer += n;
+	}
+	return *pointer ? NULL : k;
+}
+
+/* Edit distance with swaps of neighbours, or 99 for names too long to be typos. */
+static unsigned
+distance(const char *a, const char *b)
+{
+	enum { MAX = 40 };
+	size_t an = strlen(a), bn = strlen(b);
+	unsigned d[3][MAX + 1];
+	if (an > MAX || bn > MAX)
+		return 99;
+	for (size_t j = 0; j <= bn; j++)
+		d[0][j] = (unsigned)j;
+	for (size_t i = 1; i <= an; i++) {
+		unsigned *now = d[i % 3], *was = d[(i - 1) % 3], *old = d[(i + 1) % 3];
+		now[0] = (unsigned)i;
+		for (size_t j = 1; j <= bn; j++) {
+			unsigned v = was[j - 1] + (a[i - 1] != b[j - 1]);
+			if (was[j] + 1 < v)
+				v = was[j] + 1;
+			if (now[j - 1] + 1 < v)
+				v = now[j - 1] + 1;
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
+			    a[i - 2] == b[j - 1] && old[j - 2] + 1 < v)
+				v = old[j - 2] + 1;
+			now[j] = v;
+		}
+	}
+	return d[an % 3][bn];
+}
+
+static bool
+is_near(unsigned d, const char *name)
+{
+	size_t n = strlen(name);
+	return d <= (n < 4 ? 1 : n < 8 ? 2 : 3);
+}
+
+const char *
+kn_policy_key_near(const char *path, const char *name)
+{
+	const char *best = NULL;
+	unsigned best_d = 99;
+	for (size_t i = 0; i < kn_policy_key_n; i++) {
+		const char *m = member_of(kn_policy_keys[i].path, path);
+		unsigned d = m ? distance(name, m) : 99;
+		if (d < best_d) {
+			best = m;
+			best_d = d;
+		}
+	}
+	return is_near(best_d, name) ? best : NULL;
+}
+
+const char *
+kn_policy_word_near(const char *const *words, const char *name)
+{
+	const char *best = NULL;
+	unsigned best_d = 99;
+	for (; *words; words++) {
+		unsigned d = distance(name, *words);
+		if (d < best_d) {
+			best = *words;
+			best_d = d;
+		}
+	}
+	return is_near(best_d, name) ? best : NULL;
+}
