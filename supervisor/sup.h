@@ -31,13 +31,20 @@ struct kn_sup_options {
 	uint32_t window;     /* tasks accepted at one time; 0: a default from workers */
 	bool handle_signals; /* SIGINT/TERM/HUP as CLI.md; single command: forwarded */
 	bool forward_signals; /* single command */
+	uint32_t debug;	      /* 1 << enum kn_log_ns (supervisor/log.h), to stderr */
+	bool log_json;	      /* debug lines as JSON objects */
+	bool trace_on;	      /* Chrome trace events to trace_fd (borrowed) */
+	int trace_fd;
 };
 
 /* policy and host are borrowed. Launches the first workers at once. */
 int kn_sup_open(const struct kn_policy *p, const struct kn_host *h,
     const struct kn_sup_options *o, const struct kn_sup_callbacks *cb,
     struct kn_sup **out, struct kn_err *e);
-/* 0: accepted, t is the supervisor's. 1: no room now (room() will be called). -1: e. */
+/* 0: accepted, t is the supervisor's. 1: no room now (room() will be called; after a
+ * stop it will not, and nothing more is taken). -1: e. A RELAY task takes the caller's
+ * streams: one at a time; its limits.stdout_bytes and stderr_bytes cut what is handed
+ * on, UINT64_MAX where nobody asked for a cap. */
 int kn_sup_submit(struct kn_sup *s, struct kn_task *t, struct kn_err *e);
 /* Cancel a submitted task that is not answered yet. */
 void kn_sup_cancel(struct kn_sup *s, struct kn_task *t);

@@ -1,0 +1,325 @@
+/* supervisor/act.c: actions of the core -> the world. One small handler each; what an
+ * action is answered by goes to the reply queue, which the core sees next (see
+ * core/event.h for the order that is promised).
+ */
+#include <stdbool.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "ipc/clock.h"
+#include "ipc/fd.h"
+#include "supervisor/inner.h"
+
+_Static_assert((int)KN_CORE_CAUSE_CANCEL == (int)KN_CAUSE_CANCEL &&
+		   (int)KN_CORE_CAUSE_STOP == (int)KN_CAUSE_STOP,
+    "the core's causes are the wire's");
+
+static void
+reply(struct kn_sup *s, const struct kn_action *a, enum kn_event_type type)
+{
+	struct kn_event ev = { .type = type,
+		.now_ns = kn_clock_now(),
+		.worker = a->worker,
+		.incarnation = a->incarnation,
+		.task = a->task,
+		.gen = a->gen };
+
+	kn_turn_reply(s, &ev);
+}
+
+int
+kn_act_message(struct kn_wk *w, enum kn_msg_type type, const struct kn_entry *e,
+    uint32_t arg, const int *fds, int fd_n)
+{
+	struct kn_msg m = { .type = type, .arg = arg };
+
+	if (e) {
+		m.task = e->index;
+		m.gen = e->gen;
+	}
+	if (w->lw.sock < 0) {
+		errno = ENOTCONN;
+		return -1;
+	}
+	return kn_fd_send(w->lw.sock, &m, sizeof m, fds, fd_n, 1);
+}
+
+/* ---- launching ---- */
+
+static void
+fresh(struct kn_wk *w, uint32_t incarnation)
+{
+	struct kn_sup *s = w->sup;
+	uint32_t index = w->index;
+
+	memset(w, 0, sizeof *w);
+	w->sup = s;
+	w->index = index;
+	w->incarnation = incarnation;
+	w->lw = (struct kn_launched)KN_LAUNCHED_NONE;
+	w->w_sock.fd = w->w_pid.fd = w->w_err.fd = w->w_bell.fd = -1;
+	kn_arena_slice(&s->arena, index, &w->slice);
+	kn_submit_init(&w->tx);
+	kn_payload_init(&w->pay, w->slice.submit_area_bytes);
+}
+
+/* Trying again cannot help where a program is missing or a policy cannot be compiled;
+ * it can where the machine is short of processes, memory or descriptors. */
+static bool
+is_fatal(const struct kn_err *e)
+{
+	return e->sys != EAGAIN && e->sys != ENOMEM && e->sys != EMFILE &&
+	       e->sys != ENFILE && e->sys != EINTR;
+}
+
+static int
+boot(struct kn_wk *w, struct kn_err *e)
+{
+	struct kn_sup *s = w->sup;
+
+	/* compiled while the launcher starts, once for all workers */
+	if (!s->filter_built) {
+		if (kn_filter_build(s->policy, &s->filter, e) < 0)
+			return kn_err_wrap(e, "system call filter");
+		s->filter_built = true;
+		KN_LOG(&s->log, KN_NS_POLICY, KN_LOG_POOL,
+		    "filter worker=%u cell=%u instructions", s->filter.worker_n,
+		    s->filter.cell_n);
+	}
+	if (kn_launch_boot(s->launcher, w->index, w->incarnation, &s->filter,
+		s->arena.fd, &w->lw, e) < 0)
+		return -1;
+	return kn_publish_ping(w, e);
+}
+
+static int
+launch(struct kn_wk *w, struct kn_err *e)
+{
+	struct kn_sup *s = w->sup;
+
+	if (kn_arena_reset_slice(&s->arena, w->index, e) < 0 ||
+	    kn_launch_start(s->launcher, w->index, w->incarnation, &w->lw, e) < 0)
+		return -1;
+	w->live = true;
+	w->spawned_ns = kn_clock_now();
+	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "spawned pid=%d incarnation=%u",
+	    (int)w->lw.proc.pid, w->incarnation);
+	if (boot(w, e) == 0 && kn_view_open(w, e) == 0)
+		return 0;
+	kn_launch_kill(s->launcher, w->index, &w->lw);
+	kn_proc_close(&w->lw.proc);
+	kn_act_release(w);
+	return -1;
+}
+
+static void
+act_spawn(struct kn_sup *s, const struct kn_action *a)
+{
+	struct kn_wk *w = &s->wk[a->worker];
+	struct kn_event ev = { .type = KN_EV_SPAWNED,
+		.worker = a->worker,
+		.incarnation = a->incarnation };
+	struct kn_err e;
+
+	kn_err_clear(&e);
+	fresh(w, a->incarnation);
+	if (launch(w, &e) < 0) {
+		kn_err_wrap(&e, "worker %u", w->index);
+		KN_LOG(
+		    &s->log, KN_NS_LIFECYCLE, (int)w->index, "spawn failed: %s", e.msg);
+		kn_turn_fail(s, &e);
+		ev.type = KN_EV_SPAWN_FAILED;
+		ev.fatal = is_fatal(&e);
+	}
+	ev.now_ns = kn_clock_now();
+	kn_turn_reply(s, &ev);
+}
+
+void
+kn_act_release(struct kn_wk *w)
+{
+	kn_view_close(w);
+	w->live = false;
+	kn_launch_release(w->sup->launcher, w->index, &w->lw);
+	kn_fd_close(&w->lw.sock);
+	kn_fd_close(&w->lw.err_fd);
+	kn_fd_close(&w->lw.bell_fd);
+}
+
+/* ---- tasks ---- */
+
+static void
+act_publish(struct kn_sup *s, const struct kn_action *a)
+{
+	struct kn_entry *e = &s->entry[a->task];
+	struct kn_wk *w = &s->wk[a->worker];
+
+	kn_files_drop(e);
+	e->gen = a->gen;
+	e->attempt = a->attempt;
+	e->claimed = e->has_result = false;
+	e->begun_ns = e->ended_ns = 0;
+	if (!w->live || w->bad || w->sock_eof || !kn_publish(w, e)) {
+		reply(s, a, KN_EV_PUBLISH_FAILED);
+		return;
+	}
+	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "task %s slot=%d attempt=%u",
+	    e->task->id ? e->task->id : "-", e->slot, e->attempt);
+	reply(s, a, KN_EV_PUBLISHED);
+}
+
+static void
+act_take_back(struct kn_sup *s, const struct kn_action *a)
+{
+	struct kn_wk *w = &s->wk[a->worker];
+	struct kn_entry *e = kn_view_entry(w, a->task, a->gen);
+
+	if (!e || e->claimed || e->input_used ||
+	    !kn_submit_take_back(&w->tx, &w->slice, e->slot)) {
+		if (e)
+			e->claimed = true; /* the answer says so; once is enough */
+		reply(s, a, KN_EV_TAKE_FAILED);
+		return;
+	}
+	if (e->area >= 0)
+		kn_payload_undo(&w->pay, e->area);
+	kn_publish_forget(e);
+	kn_stream_close(e);
+	kn_trace_instant(
+	    &s->trace, "taken back", e->task->id, (int)w->index, kn_clock_now());
+	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "task %s taken back",
+	    e->task->id ? e->task->id : "-");
+	reply(s, a, KN_EV_TAKEN_BACK);
+}
+
+static void
+act_kill_task(struct kn_sup *s, const struct kn_action *a)
+{
+	struct kn_wk *w = &s->wk[a->worker];
+	struct kn_entry *e = kn_view_entry(w, a->task, a->gen);
+
+	if (!e || !w->live)
+		return;
+	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "task %s kill cause=%u",
+	    e->task->id ? e->task->id : "-", a->arg);
+	(void)kn_act_message(w, KN_MSG_KILL, e, a->arg, NULL, 0);
+}
+
+static void
+act_look_begun(struct kn_sup *s, const struct kn_action *a)
+{
+	struct kn_wk *w = &s->wk[a->worker];
+	struct kn_entry *e = kn_view_entry(w, a->task, a->gen);
+	struct kn_event ev = { .type = KN_EV_BEGUN,
+		.now_ns = kn_clock_now(),
+		.worker = a->worker,
+		.incarnation = a->incarnation,
+		.task = a->task,
+		.gen = a->gen };
+
+	if (!e || !w->live || w->bad)
+		return;
+	kn_view_look_claims(w);
+	if (!e->claimed || !kn_view_begun(w, e))
+		return;
+	ev.begun_ns = e->begun_ns;
+	kn_turn_reply(s, &ev);
+}
+
+/* ---- workers ---- */
+
+static void
+act_stop_worker(struct kn_sup *s, const struct kn_action *a)
+{
+	struct kn_wk *w = &s->wk[a->worker];
+
+	if (!w->live)
+		return;
+	w->stopping = true;
+	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "stop");
+	kn_control_stop(w->slice.control);
+	(void)kn_act_message(w, KN_MSG_WAKE, NULL, 0, NULL, 0);
+}
+
+static void
+act_kill_worker(struct kn_sup *s, const struct kn_action *a)
+{
+	struct kn_wk *w = &s->wk[a->worker];
+
+	if (!w->live)
+		return;
+	w->late = w->late || a->why == KN_WHY_NOT_READY;
+	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "kill why=%s",
+	    kn_why_name(a->why));
+	kn_trace_instant(
+	    &s->trace, "killed", kn_why_name(a->why), (int)w->index, kn_clock_now());
+	kn_launch_kill(s->launcher, w->index, &w->lw);
+}
+
+static void
+act_answer(struct kn_sup *s, const struct kn_action *a)
+{
+	struct kn_entry *e = &s->entry[a->task];
+
+	e->attempt = a->attempt;
+	e->how = a->how;
+	kn_publish_forget(e);
+	e->state = KN_ENTRY_ENDING;
+	if (e->task->stdio == KN_STDIO_RELAY && !kn_relay_finish(e))
+		return; /* answered when the caller has taken its output */
+	kn_outcome_answer(e);
+}
+
+static void
+act_pool_failed(struct kn_sup *s, const struct kn_action *a)
+{
+	struct kn_err e;
+
+	s->pool_failed = true;
+	KN_LOG(&s->log, KN_NS_LIFECYCLE, KN_LOG_POOL, "pool failed why=%s",
+	    kn_why_name(a->why));
+	kn_err_set(
+	    &e, KN_EK_LAUNCH, "no worker could be started (%s)", kn_why_name(a->why));
+	if (!s->has_fail)
+		kn_turn_fail(s, &e);
+}
+
+void
+kn_act_do(struct kn_sup *s, const struct kn_action *a)
+{
+	switch (a->type) {
+	case KN_ACT_SPAWN:
+		act_spawn(s, a);
+		break;
+	case KN_ACT_PUBLISH:
+		act_publish(s, a);
+		break;
+	case KN_ACT_TAKE_BACK:
+		act_take_back(s, a);
+		break;
+	case KN_ACT_KILL_TASK:
+		act_kill_task(s, a);
+		break;
+	case KN_ACT_STOP_WORKER:
+		act_stop_worker(s, a);
+		break;
+	case KN_ACT_KILL_WORKER:
+		act_kill_worker(s, a);
+		break;
+	case KN_ACT_LOOK_BEGUN:
+		act_look_begun(s, a);
+		break;
+	case KN_ACT_ANSWER:
+		act_answer(s, a);
+		break;
+	case KN_ACT_POOL_FAILED:
+		act_pool_failed(s, a);
+		break;
+	case KN_ACT_ENDED:
+		s->ended = true;
+		break;
+	case KN_ACT_N:
+		break;
+	}
+}

@@ -1,0 +1,173 @@
+/* supervisor/files.c: descriptors of files that a task hands back.
+ *
+ * The worker opened them; here they are hostile until shown otherwise: a read-only
+ * descriptor of a regular file on a tmpfs (a FIFO would block the reader, a file of
+ * another file system could be the host's), of a bounded size, with a name that stays
+ * below the directory it will be put in. Anything else ends the worker.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "ipc/blob.h"
+#include "ipc/fd.h"
+#include "supervisor/inner.h"
+
+enum { NAME_MAX_BYTES = 4095, COMPONENT_MAX = 255 };
+
+/* Relative, no "..", no ".", no empty component. */
+static bool
+name_ok(const char *name)
+{
+	size_t n = strlen(name);
+
+	if (n == 0 || n > NAME_MAX_BYTES)
+		return false;
+	for (const char *p = name;; p++) {
+		size_t len = strcspn(p, "/");
+
+		if (len == 0 || len > COMPONENT_MAX || (len == 1 && p[0] == '.') ||
+		    (len == 2 && p[0] == '.' && p[1] == '.'))
+			return false;
+		p += len;
+		if (!*p)
+			return true;
+	}
+}
+
+static bool
+asked_to_keep(const struct kn_task *t, const char *name)
+{
+	for (size_t i = 0; i < t->keep_n; i++) {
+		if (strcmp(t->keep[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool
+seen(const struct kn_entry *e, const char *name, uint32_t what)
+{
+	for (size_t i = 0; i < e->file_n; i++) {
+		if ((e->files[i].what & what) && strcmp(e->files[i].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static const char *
+check_fd(const struct kn_entry *e, int fd, struct kn_outcome_file *f)
+{
+	struct stat st;
+	struct statfs fs;
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || (flags & O_ACCMODE) != O_RDONLY || (flags & O_PATH))
+		return "files.mode";
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return "files.type";
+	if (fstatfs(fd, &fs) < 0 || fs.f_type != TMPFS_MAGIC)
+		return "files.filesystem";
+	/* larger than /task itself can only be sparse: nobody should read that out */
+	if (st.st_size < 0 || (e->sup->policy->fs.task_bytes &&
+				  (uint64_t)st.st_size > e->sup->policy->fs.task_bytes))
+		f->refusal = KN_FILE_TOO_LARGE;
+	f->bytes = (uint64_t)st.st_size;
+	f->mode = st.st_mode & 0777;
+	return NULL;
+}
+
+static struct kn_outcome_file *
+add(struct kn_entry *e)
+{
+	if (e->file_n == e->file_room) {
+		size_t room = e->file_room ? 2 * e->file_room : 8;
+		struct kn_outcome_file *v = realloc(e->files, room * sizeof *v);
+
+		if (!v)
+			return NULL;
+		e->files = v;
+		e->file_room = room;
+	}
+	memset(&e->files[e->file_n], 0, sizeof e->files[0]);
+	e->files[e->file_n].fd = -1;
+	return &e->files[e->file_n];
+}
+
+/* One record. Its descriptor, if it has one, is *fd_own. */
+static const char *
+take_one(struct kn_entry *e, struct kn_blob_r *r, int *fds_own, int fd_n, int *fd_at)
+{
+	const char *name = kn_blob_get_str(r), *bad;
+	uint32_t what = kn_blob_get_u32(r), refusal = kn_blob_get_u32(r);
+	struct kn_outcome_file *f;
+
+	if (r->bad)
+		return "files.body";
+	if (what == 0 || (what & ~(uint32_t)(KN_FILE_KEEP | KN_FILE_COLLECT)))
+		return "files.what";
+	if (refusal >= KN_FILE_REFUSAL_N)
+		return "files.refusal";
+	/* a refusal may name a pattern or a bad name; it only stands in a message */
+	if (refusal == KN_FILE_OK && !name_ok(name))
+		return "files.name";
+	if ((what & KN_FILE_KEEP) && !asked_to_keep(e->task, name))
+		return "files.name";
+	if ((what & KN_FILE_COLLECT) && e->task->collect_n == 0)
+		return "files.what";
+	if (seen(e, name, what))
+		return "files.name";
+	if (e->file_n >= KN_COLLECT_MAX)
+		return "files.count";
+	f = add(e);
+	if (!f || !(f->name = strdup(name)))
+		return "files.memory";
+	e->file_n++;
+	f->what = what;
+	f->refusal = (enum kn_file_refusal)refusal;
+	if (refusal != KN_FILE_OK)
+		return NULL;
+	if (*fd_at >= fd_n)
+		return "files.descriptors";
+	bad = check_fd(e, fds_own[*fd_at], f);
+	if (!bad && f->refusal == KN_FILE_OK)
+		f->fd = kn_fd_take(&fds_own[*fd_at]);
+	(*fd_at)++;
+	return bad;
+}
+
+int
+kn_files_take(struct kn_entry *e, const uint8_t *body, size_t n, int *fds_own, int fd_n,
+    const char **out_field)
+{
+	struct kn_blob_r r = { .p = body, .n = n };
+	const char *bad = NULL;
+	int at = 0;
+
+	while (!bad && r.at < r.n)
+		bad = take_one(e, &r, fds_own, fd_n, &at);
+	if (!bad && at != fd_n)
+		bad = "files.descriptors";
+	for (int i = 0; i < fd_n; i++)
+		kn_fd_close(&fds_own[i]);
+	if (!bad)
+		return 0;
+	*out_field = bad;
+	return -1;
+}
+
+void
+kn_files_drop(struct kn_entry *e)
+{
+	for (size_t i = 0; i < e->file_n; i++) {
+		free(e->files[i].name);
+		kn_fd_close(&e->files[i].fd);
+	}
+	free(e->files);
+	e->files = NULL;
+	e->file_n = e->file_room = 0;
+}

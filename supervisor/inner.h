@@ -1,0 +1,280 @@
+/* supervisor/inner.h: what the files of the supervisor share: the pool's state.
+ *
+ * Who does what: sup.c the public calls; turn.c the loop and the core's turns; act.c
+ * actions -> the world; view.c one worker's lane and socket -> events; stream.c a
+ * task's pipes, captured; relay.c a single command's streams; files.c descriptors of
+ * kept files; outcome.c what is answered; signals.c all that touches signals.
+ */
+#ifndef KN_SUPERVISOR_INNER_H
+#define KN_SUPERVISOR_INNER_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+#include "ipc/arena.h"
+#include "ipc/control.h"
+#include "ipc/err.h"
+#include "ipc/lane.h"
+#include "ipc/payload.h"
+#include "sandbox/filter.h"
+#include "sandbox/launch.h"
+#include "supervisor/capture.h"
+#include "supervisor/core/pool.h"
+#include "supervisor/log.h"
+#include "supervisor/loop.h"
+#include "supervisor/sup.h"
+#include "supervisor/trace.h"
+
+enum {
+	KN_SCRATCH_BYTES = 64 * 1024,
+	KN_ERR_TEXT_MAX = 2048, /* of a launcher's stderr */
+	KN_WATCH_MAX = 8,	/* descriptors of the submitter */
+	KN_TASK_FDS_MAX = KN_MSG_FDS_MAX - 3,
+	KN_DOORBELL_MS = 1000, /* look anyway after this long without a bell */
+	KN_GONE_MS = 5000,    /* launcher reaped, but somebody still holds the socket */
+	KN_IDLE_RINGS = 4096, /* rings without cause, beyond one per result */
+	KN_COLLECT_MAX = 1024, /* files a task may hand back, whatever the stub says */
+};
+
+/* One task's pipes, our ends. */
+struct kn_io {
+	struct kn_watch in, out, err;
+	int in_fd, out_fd, err_fd; /* -1: none or ended; a pty's master is out_fd */
+	uint64_t in_at;		   /* CAPTURE: bytes of stdin written so far */
+	uint64_t relayed[2];	   /* RELAY: bytes that came on stdout, stderr */
+	struct kn_cap cap_out, cap_err;
+};
+
+enum kn_entry_state {
+	KN_ENTRY_FREE,
+	KN_ENTRY_REFUSED, /* never given to the core; answered at the next turn */
+	KN_ENTRY_KNOWN,	  /* the core's, not in a lane */
+	KN_ENTRY_PLACED,  /* in a worker's lane */
+	KN_ENTRY_ENDING,  /* decided; the caller's streams are being flushed */
+};
+
+/* A task that was accepted and is not answered. Named to the core and to workers by
+ * its index; everything a worker says about it is held against this record. */
+struct kn_entry {
+	struct kn_sup *sup;
+	struct kn_task *task;
+	enum kn_entry_state state;
+	uint32_t index, gen, attempt;
+	uint32_t next; /* free list, or refused list */
+	uint64_t serial;
+	int worker; /* of the last publication, -1: none */
+	uint32_t incarnation;
+	int slot, area;
+	bool claimed, input_used, cancel_sent;
+	size_t job_bytes;
+	uint64_t accepted_ns, published_ns, begun_ns, ended_ns;
+	bool has_result;
+	struct kn_job_result result;
+	enum kn_how how;
+	enum kn_verdict refusal; /* REFUSED */
+	const char *why;	 /* REFUSED: text; static */
+	const char *over;	 /* stream that went over its cap where that kills */
+	struct kn_io io;
+	struct kn_outcome_file *files;
+	size_t file_n, file_room;
+	struct kn_entry *late_next, *late_prev; /* published, pipes not watched yet */
+	uint64_t late_ns;			/* when they will be; 0: not listed */
+};
+
+struct kn_wk {
+	struct kn_sup *sup;
+	uint32_t index, incarnation;
+	bool live; /* between SPAWNED and GONE */
+	bool ready, stopping, stop_acked;
+	bool reaped, sock_eof;
+	uint64_t gone_by_ns; /* after the reap: report GONE at latest then */
+	const char *bad;     /* violated field, NULL: none */
+	bool bad_fed, boot_failed, rang, exited;
+	bool late; /* killed because it was not ready in time */
+	int wait_status;
+	uint64_t spawned_ns, results, idle_rings;
+	struct kn_launched lw;
+	struct kn_watch w_sock, w_pid, w_err, w_bell;
+	struct kn_slice slice;
+	struct kn_submit tx;
+	struct kn_return_rx rx;
+	struct kn_payload pay;
+	uint32_t slot_task[KN_SLOTS], slot_gen[KN_SLOTS];
+	uint32_t outstanding; /* published, neither answered nor taken back */
+	int ping_slot;
+	uint64_t ping_nonce;
+	struct kn_err boot_err; /* BOOT could not be sent, or BOOT_FAIL came */
+	char err_text[KN_ERR_TEXT_MAX];
+	size_t err_n;
+};
+
+/* Events wait in two queues: what the world and the submitter say, and the answers to
+ * the actions of the present step, which the core must see first. */
+struct kn_queue {
+	struct kn_event *v;
+	uint32_t cap, at, n;
+};
+
+struct kn_sup_watch {
+	struct kn_watch w;
+	struct kn_sup *sup;
+	int fd;
+	void (*ready)(void *ctx, int fd, short revents);
+	void *ctx;
+};
+
+struct kn_signals {
+	bool mask_saved, pipe_saved;
+	int fd;
+	struct kn_watch w;
+	sigset_t old_mask;
+	struct sigaction old_pipe;
+};
+
+struct kn_relay;
+
+struct kn_sup {
+	const struct kn_policy *policy;
+	const struct kn_host *host;
+	struct kn_sup_options opt;
+	struct kn_sup_callbacks cb;
+	struct kn_loop loop;
+	struct kn_log log;
+	struct kn_trace trace;
+	uint64_t start_ns;
+	uint8_t pool_id[16];
+	struct kn_arena arena;
+	struct kn_launcher *launcher;
+	struct kn_filter filter;
+	bool filter_built, loop_open, arena_open;
+	struct kn_pool *pool;
+	struct kn_action *actions;
+	struct kn_queue events, replies;
+	bool pumping;
+	bool broken;	   /* our own bug: the loop cannot go on */
+	bool watchdog_hit; /* looking without a bell, see KN_DOORBELL_MS */
+	uint32_t worker_n, task_max;
+	struct kn_wk *wk;
+	struct kn_entry *entry;
+	uint32_t free_head, used_n, refused_head;
+	uint64_t serial, answered, doorbell_missed;
+	struct kn_entry *late_first, *late_last;
+	bool want_room, draining, ended, pool_failed, output_failed;
+	int stop_level;	 /* 0 none, 1 asked to end, 2 kill */
+	int stop_signal; /* what run() reports */
+	int hold_signal; /* forwarded to the task; the stop comes at stop_ns */
+	uint64_t stop_ns;
+	uint64_t
+	    flush_by_ns; /* a stopped run waits no longer for the caller's streams */
+	uint64_t watchdog_ns;
+	bool has_fail;
+	struct kn_err fail; /* why the pool cannot go on */
+	struct kn_sup_watch user_watch[KN_WATCH_MAX];
+	uint64_t tick_ns, tick_every_ns;
+	void (*tick)(void *ctx);
+	void *tick_ctx;
+	struct kn_signals sig;
+	struct kn_relay *relay;
+	struct rlimit old_nofile;
+	bool nofile_saved;
+	struct kn_job_file *job_files; /* scratch for the job being encoded */
+	size_t job_file_room;
+	char scratch[KN_SCRATCH_BYTES];
+	uint8_t msg[sizeof(struct kn_msg) + KN_MSG_BODY_MAX];
+};
+#define KN_NO_ENTRY UINT32_MAX
+
+/* turn.c */
+/* Feed one event now, with all that follows from it; from inside a turn it is queued.
+ */
+void kn_turn_feed(struct kn_sup *s, const struct kn_event *ev);
+/* Queue an event of the submitter; it is fed when the loop next turns. */
+void kn_turn_queue(struct kn_sup *s, const struct kn_event *ev);
+/* Answer to an action of the present step. */
+void kn_turn_reply(struct kn_sup *s, const struct kn_event *ev);
+void kn_turn_pump(struct kn_sup *s);
+int kn_turn_run(struct kn_sup *s, struct kn_err *e);
+/* Remember the first reason why the pool cannot go on. */
+void kn_turn_fail(struct kn_sup *s, const struct kn_err *e);
+void kn_turn_stop(struct kn_sup *s, bool now, int signo);
+
+/* act.c */
+void kn_act_do(struct kn_sup *s, const struct kn_action *a);
+/* Close what a worker had; it must be reaped. */
+void kn_act_release(struct kn_wk *w);
+int kn_act_message(struct kn_wk *w, enum kn_msg_type type, const struct kn_entry *e,
+    uint32_t arg, const int *fds, int fd_n);
+
+/* publish.c */
+/* Build the job of e; arrays point into s->job_files and the task. Descriptors of its
+ * files go to fds (KN_TASK_FDS_MAX at most), their count to *out_fd_n. 0, or -1: more
+ * descriptors than a message takes, or out of memory. */
+int kn_publish_job(struct kn_entry *e, struct kn_job *out, int *fds, int *out_fd_n);
+/* True: published, and its message sent. */
+bool kn_publish(struct kn_wk *w, struct kn_entry *e);
+int kn_publish_ping(struct kn_wk *w, struct kn_err *e);
+/* The lane has it no more (answered, taken back): forget the publication. */
+void kn_publish_forget(struct kn_entry *e);
+
+/* view.c */
+/* Claims, results, stop words -> events. Returns how much news there was. */
+unsigned kn_view_look(struct kn_wk *w);
+/* Claims only; from inside a turn they are answers to the present step. */
+void kn_view_look_claims(struct kn_wk *w);
+bool kn_view_begun(struct kn_wk *w, struct kn_entry *e);
+void kn_view_violation(struct kn_wk *w, const char *field);
+struct kn_entry *kn_view_entry(struct kn_wk *w, uint32_t task, uint32_t gen);
+
+/* sock.c */
+int kn_view_open(struct kn_wk *w, struct kn_err *e);
+void kn_view_close(struct kn_wk *w);
+void kn_view_socket(struct kn_wk *w);
+void kn_view_tell_bad(struct kn_wk *w); /* VIOLATION, once */
+/* If the worker is gone: everything it left is read, it is released, GONE is fed. */
+void kn_view_gone(struct kn_wk *w, uint64_t now_ns);
+
+/* stream.c */
+int kn_stream_open(struct kn_entry *e, int child[3]);
+void kn_stream_start(struct kn_entry *e);
+void kn_stream_watch(struct kn_entry *e);
+void kn_stream_watch_late(struct kn_sup *s, uint64_t now_ns);
+/* The task wrote more than it may to stream name: the end of it, if the policy says so.
+ */
+void kn_stream_over(struct kn_entry *e, const char *name);
+/* The cell is dead: take what is left in the pipes. */
+void kn_stream_drain(struct kn_entry *e);
+void kn_stream_close(struct kn_entry *e);
+void kn_stream_reset(struct kn_entry *e);
+
+/* relay.c */
+int kn_relay_open(struct kn_sup *s, struct kn_entry *e, struct kn_err *err);
+void kn_relay_start(struct kn_entry *e);
+/* The pty's master has come. */
+int kn_relay_master(struct kn_entry *e, int fd_own);
+/* The cell is dead. True: all of its output has been handed on. */
+bool kn_relay_finish(struct kn_entry *e);
+/* Handing on goes on after the end of the task. Abandon: answer it as it stands. */
+bool kn_relay_flushing(const struct kn_sup *s);
+void kn_relay_abandon(struct kn_sup *s);
+void kn_relay_detach(struct kn_entry *e);
+void kn_relay_resize(struct kn_sup *s);
+void kn_relay_suspend(struct kn_sup *s); /* the caller's terminal as it was */
+void kn_relay_resume(struct kn_sup *s);
+void kn_relay_close(struct kn_sup *s);
+
+/* files.c: one FILES message. Descriptors are consumed. 0, or -1 and the bad field. */
+int kn_files_take(struct kn_entry *e, const uint8_t *body, size_t n, int *fds_own,
+    int fd_n, const char **out_field);
+void kn_files_drop(struct kn_entry *e);
+
+/* outcome.c: answer e and free its index. */
+void kn_outcome_answer(struct kn_entry *e);
+void kn_outcome_entry_free(struct kn_entry *e);
+
+/* signals.c */
+int kn_signals_open(struct kn_sup *s, struct kn_err *e);
+void kn_signals_close(struct kn_sup *s);
+
+#endif

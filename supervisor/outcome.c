@@ -1,0 +1,140 @@
+/* supervisor/outcome.c: an entry that is decided -> the outcome that is answered.
+ *
+ * Exactly once per accepted task: the answer frees the entry, and an entry is freed
+ * nowhere else.
+ */
+#include <string.h>
+
+#include "ipc/clock.h"
+#include "supervisor/inner.h"
+#include "supervisor/verdict.h"
+
+static void
+free_entry(struct kn_entry *e)
+{
+	struct kn_sup *s = e->sup;
+
+	kn_stream_reset(e);
+	kn_files_drop(e);
+	e->task = NULL;
+	e->state = KN_ENTRY_FREE;
+	e->worker = -1;
+	e->next = s->free_head;
+	s->free_head = e->index;
+	s->used_n--;
+}
+
+static uint64_t
+span_us(uint64_t from, uint64_t to)
+{
+	return to > from ? (to - from) / 1000 : 0;
+}
+
+static void
+fill_usage(const struct kn_entry *e, uint64_t now, struct kn_outcome *o)
+{
+	const struct kn_job_result *r = &e->result;
+	uint64_t begun = e->begun_ns ? e->begun_ns : e->published_ns;
+
+	if (e->how == KN_HOW_RESULT && e->has_result) {
+		o->wall_us = span_us(r->begun_ns, r->ended_ns);
+		o->user_us = r->user_us;
+		o->system_us = r->system_us;
+		o->cpu_us = r->user_us + r->system_us;
+		o->max_rss = r->max_rss;
+		o->memory_peak = r->memory_peak;
+		o->pids_peak = r->pids_peak;
+	} else if (e->worker >= 0 && e->how != KN_HOW_QUEUE_TIMEOUT) {
+		o->wall_us = span_us(begun, now);
+	}
+	o->queue_us = span_us(e->accepted_ns, e->worker >= 0 ? begun : now);
+}
+
+static void
+judge(const struct kn_entry *e, struct kn_outcome *o)
+{
+	const struct kn_sup *s = e->sup;
+	const struct kn_task *t = e->task;
+	const struct kn_wk *w = e->worker >= 0 ? &s->wk[e->worker] : NULL;
+	struct kn_verdict_in in = { .how = e->how,
+		.result = &e->result,
+		.limits = &t->limits,
+		.timeouts = &t->timeouts,
+		.program = t->argv_n ? t->argv[0] : "",
+		.cwd = t->cwd,
+		.wall_ns = o->wall_us * 1000,
+		.over = e->over,
+		.stopping = s->stop_level > 0 };
+
+	if (e->over)
+		in.over_cap = strcmp(e->over, "stdout") == 0 ? t->limits.stdout_bytes
+							     : t->limits.stderr_bytes;
+	if (e->how == KN_HOW_LAUNCH_FAILED && s->has_fail)
+		in.note = s->fail.msg;
+	if (e->how == KN_HOW_VIOLATION && w && w->incarnation == e->incarnation)
+		in.note = w->bad;
+	if (e->how == KN_HOW_RESULT && !e->has_result)
+		in.how =
+		    KN_HOW_WORKER_LOST; /* cannot be; never "ok" without a result */
+	kn_verdict_of(&in, o);
+}
+
+static void
+trace(const struct kn_entry *e, const struct kn_outcome *o, uint64_t now)
+{
+	struct kn_sup *s = e->sup;
+	uint64_t begun = e->begun_ns ? e->begun_ns : e->published_ns;
+	uint64_t ended = e->ended_ns ? e->ended_ns : now;
+
+	if (s->trace.fd < 0)
+		return;
+	if (o->worker < 0) {
+		kn_trace_queued(&s->trace, e->task->id, e->serial, e->accepted_ns, now);
+		return;
+	}
+	kn_trace_queued(&s->trace, e->task->id, e->serial, e->accepted_ns, begun);
+	kn_trace_ran(&s->trace, e->task->id, o->worker, begun, ended,
+	    kn_verdict_name(o->verdict));
+}
+
+void
+kn_outcome_answer(struct kn_entry *e)
+{
+	struct kn_sup *s = e->sup;
+	struct kn_task *t = e->task;
+	uint64_t now = kn_clock_now();
+	struct kn_outcome o;
+
+	memset(&o, 0, sizeof o);
+	o.worker = e->worker;
+	o.attempt = e->attempt;
+	o.exit_code = -1;
+	o.layers = *kn_launcher_layers(s->launcher);
+	if (e->state == KN_ENTRY_REFUSED) {
+		o.verdict = e->refusal;
+		memccpy(o.error, e->why, '\0', sizeof o.error - 1);
+	} else {
+		kn_stream_drain(e);
+		fill_usage(e, now, &o);
+		judge(e, &o);
+	}
+	kn_cap_take(&e->io.cap_out, &o.out);
+	kn_cap_take(&e->io.cap_err, &o.err);
+	if (t->stdio == KN_STDIO_RELAY) {
+		o.out.total = e->io.relayed[0];
+		o.err.total = e->io.relayed[1];
+		o.out.truncated = o.out.total > t->limits.stdout_bytes;
+		o.err.truncated = o.err.total > t->limits.stderr_bytes;
+	}
+	o.files = e->files;
+	o.file_n = e->file_n;
+	e->files = NULL;
+	e->file_n = e->file_room = 0;
+	trace(e, &o, now);
+	KN_LOG(&s->log, KN_NS_LIFECYCLE, o.worker, "answer %s %s", t->id ? t->id : "-",
+	    kn_verdict_name(o.verdict));
+	free_entry(e); /* before the call: it may submit the next task */
+	s->answered++;
+	s->cb.answer(s->cb.ctx, t, &o);
+	kn_outcome_fini(&o);
+}

@@ -1,0 +1,152 @@
+/* supervisor/signals.c: all that touches signals, so that a library user who wants none
+ * of it loses nothing else. What is changed here is put back by kn_signals_close().
+ *
+ * SIGINT, SIGTERM, SIGHUP stop the run, the second one at once; with a single command
+ * the task gets them first. A signal that was ignored when we were started (nohup, a
+ * background job) stays ignored. SIGPIPE is ignored always: a broken pipe is an error
+ * of the write, not the end of the supervisor.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "ipc/clock.h"
+#include "ipc/fd.h"
+#include "supervisor/inner.h"
+
+/* Forward to every task that runs. True if there was one. */
+static bool
+forward(struct kn_sup *s, int signo)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < s->task_max; i++) {
+		struct kn_entry *e = &s->entry[i];
+
+		if (e->state != KN_ENTRY_PLACED)
+			continue;
+		KN_LOG(&s->log, KN_NS_SIGNALS, e->worker, "signal %d to task %s", signo,
+		    e->task->id ? e->task->id : "-");
+		any |= kn_act_message(&s->wk[e->worker], KN_MSG_SIGNAL, e,
+			   (uint32_t)signo, NULL, 0) == 0;
+	}
+	return any;
+}
+
+static void
+on_stop_signal(struct kn_sup *s, int signo)
+{
+	if (s->stop_level > 0 || s->hold_signal) {
+		if (signo != SIGHUP)
+			kn_turn_stop(s, true, signo);
+		return;
+	}
+	if (s->opt.forward_signals && forward(s, signo)) {
+		if (signo == SIGHUP)
+			return; /* the task's to decide */
+		s->hold_signal = signo;
+		s->stop_ns =
+		    kn_clock_now() + (uint64_t)s->policy->timeouts.grace_ms * KN_MS_NS;
+		return;
+	}
+	kn_turn_stop(s, false, signo);
+}
+
+/* Stop ourselves as the caller asked, the terminal as it was meanwhile. */
+static void
+on_suspend(struct kn_sup *s)
+{
+	forward(s, SIGTSTP);
+	kn_relay_suspend(s);
+	(void)kill(getpid(), SIGSTOP);
+	kn_relay_resume(s);
+}
+
+static void
+on_signal(struct kn_sup *s, int signo)
+{
+	KN_LOG(&s->log, KN_NS_SIGNALS, KN_LOG_POOL, "got %s", strsignal(signo));
+	switch (signo) {
+	case SIGWINCH:
+		kn_relay_resize(s);
+		break;
+	case SIGTSTP:
+		on_suspend(s);
+		break;
+	case SIGCONT:
+		kn_relay_resume(s);
+		forward(s, SIGCONT);
+		break;
+	default:
+		on_stop_signal(s, signo);
+		break;
+	}
+}
+
+static void
+on_readable(struct kn_watch *w, uint32_t events)
+{
+	struct kn_sup *s = w->ctx;
+	struct signalfd_siginfo si;
+
+	(void)events;
+	while (read(s->sig.fd, &si, sizeof si) == (ssize_t)sizeof si)
+		on_signal(s, (int)si.ssi_signo);
+}
+
+static void
+add_unless_ignored(sigset_t *set, int signo)
+{
+	struct sigaction sa;
+
+	if (sigaction(signo, NULL, &sa) == 0 && sa.sa_handler != SIG_IGN)
+		sigaddset(set, signo);
+}
+
+int
+kn_signals_open(struct kn_sup *s, struct kn_err *e)
+{
+	struct kn_signals *g = &s->sig;
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	sigset_t set;
+
+	g->fd = -1;
+	if (sigaction(SIGPIPE, &ignore, &g->old_pipe) == 0)
+		g->pipe_saved = true;
+	if (!s->opt.handle_signals)
+		return 0;
+	sigemptyset(&set);
+	add_unless_ignored(&set, SIGINT);
+	add_unless_ignored(&set, SIGTERM);
+	add_unless_ignored(&set, SIGHUP);
+	add_unless_ignored(&set, SIGQUIT);
+	if (s->opt.forward_signals) {
+		sigaddset(&set, SIGWINCH);
+		sigaddset(&set, SIGCONT);
+		add_unless_ignored(&set, SIGTSTP);
+	}
+	if (sigprocmask(SIG_BLOCK, &set, &g->old_mask) < 0)
+		return kn_err_sys(e, KN_EK_BUG, "block signals");
+	g->mask_saved = true;
+	g->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (g->fd < 0)
+		return kn_err_sys(e, KN_EK_HOST, "create a signal descriptor");
+	return kn_loop_add(&s->loop, &g->w, g->fd, EPOLLIN, on_readable, s, e);
+}
+
+void
+kn_signals_close(struct kn_sup *s)
+{
+	struct kn_signals *g = &s->sig;
+
+	if (s->loop_open)
+		kn_loop_del(&s->loop, &g->w);
+	if (g->fd > 0)
+		kn_fd_close(&g->fd);
+	if (g->mask_saved)
+		sigprocmask(SIG_SETMASK, &g->old_mask, NULL);
+	if (g->pipe_saved)
+		sigaction(SIGPIPE, &g->old_pipe, NULL);
+	g->mask_saved = g->pipe_saved = false;
+}

@@ -1,0 +1,566 @@
+/* supervisor/sup.c: the public calls: open, submit, cancel, stop, run, close. */
+#include "supervisor/sup.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "ipc/clock.h"
+#include "ipc/fd.h"
+#include "ipc/job.h"
+#include "sandbox/host.h"
+#include "supervisor/inner.h"
+
+enum {
+	LANE_DEPTH = 4,
+	HARD_SLACK_MS = 40, /* what must be gone at hard_ms + 50 ms */
+	START_MS = 10000,
+	BACKOFF_MIN_MS = 10,
+	BACKOFF_MAX_MS = 2000,
+	CRASH_LOOP = 3,
+	WINDOW_PER_WORKER = 16,
+	WINDOW_MIN = 64,
+};
+
+/* ---- open ---- */
+
+static uint32_t
+choose_workers(
+    const struct kn_policy *p, const struct kn_host *h, const struct kn_sup_options *o)
+{
+	uint64_t n = o->workers ? o->workers : p->pool.workers, each = p->worker.memory;
+
+	if (!n) {
+		if (!each)
+			each = p->task.memory;
+		n = h->cpus ? h->cpus : 1;
+		if (each && h->memory && n > h->memory / each)
+			n = h->memory / each;
+	}
+	if (n < 1)
+		n = 1;
+	return (uint32_t)(n < KN_WORKERS_MAX ? n : KN_WORKERS_MAX);
+}
+
+static void
+configure(const struct kn_sup *s, uint32_t workers, struct kn_pool_config *c)
+{
+	const struct kn_policy *p = s->policy;
+
+	*c = (struct kn_pool_config){
+		.worker_n = workers,
+		.task_max = s->task_max,
+		.lane_depth = LANE_DEPTH,
+		.start_ms = p->timeouts.start_ms ? p->timeouts.start_ms : START_MS,
+		.claim_ms = p->timeouts.claim_ms,
+		.hard_slack_ms = HARD_SLACK_MS,
+		.grace_ms = p->timeouts.grace_ms,
+		.stop_ack_ms = p->timeouts.stop_ack_ms,
+		.recycle_tasks = p->pool.recycle_tasks,
+		.recycle_s = p->pool.recycle_s,
+		.recycle_memory = p->pool.recycle_memory,
+		.spares = s->opt.forward_signals ? 0 : p->pool.spares,
+		.backoff_min_ms = BACKOFF_MIN_MS,
+		.backoff_max_ms = BACKOFF_MAX_MS,
+		.crash_loop = CRASH_LOOP,
+		.broker = true,
+		.eager = workers == 1,
+	};
+}
+
+static int
+alloc_tables(struct kn_sup *s, const struct kn_pool_config *c, struct kn_err *e)
+{
+	size_t actions = kn_pool_actions_max(c);
+	void *room = calloc(1, kn_pool_bytes(c));
+
+	s->worker_n = kn_pool_workers(c);
+	/* answers: one an action, and at most one claim for each task in a lane;
+	 * events: a submission and a cancellation each, and the pool's own */
+	s->replies.cap = (uint32_t)actions + s->task_max;
+	s->events.cap = 2 * s->task_max + 16;
+	s->actions = calloc(actions, sizeof *s->actions);
+	s->replies.v = calloc(s->replies.cap, sizeof *s->replies.v);
+	s->events.v = calloc(s->events.cap, sizeof *s->events.v);
+	s->wk = calloc(s->worker_n, sizeof *s->wk);
+	s->entry = calloc(s->task_max, sizeof *s->entry);
+	if (!room || !s->actions || !s->replies.v || !s->events.v || !s->wk ||
+	    !s->entry) {
+		free(room);
+		return kn_err_set(e, KN_EK_HOST, "out of memory");
+	}
+	s->pool = kn_pool_init(room, c);
+	for (uint32_t i = 0; i < s->worker_n; i++) {
+		s->wk[i].sup = s;
+		s->wk[i].index = i;
+		s->wk[i].lw = (struct kn_launched)KN_LAUNCHED_NONE;
+	}
+	for (uint32_t i = s->task_max; i-- > 0;) {
+		struct kn_entry *n = &s->entry[i];
+
+		*n = (struct kn_entry){ .sup = s, .index = i, .worker = -1 };
+		n->io.in_fd = n->io.out_fd = n->io.err_fd = -1;
+		n->next = s->free_head;
+		s->free_head = i;
+	}
+	return 0;
+}
+
+/* A task takes three descriptors while it runs, and one for each file it hands back. */
+static void
+raise_nofile(struct kn_sup *s)
+{
+	struct rlimit want;
+
+	if (getrlimit(RLIMIT_NOFILE, &s->old_nofile) < 0)
+		return;
+	want = s->old_nofile;
+	want.rlim_cur = want.rlim_max;
+	if (want.rlim_cur > 65536)
+		want.rlim_cur = 65536;
+	if (want.rlim_cur > s->old_nofile.rlim_cur &&
+	    setrlimit(RLIMIT_NOFILE, &want) == 0)
+		s->nofile_saved = true;
+}
+
+static int
+open_sandbox(struct kn_sup *s, uint32_t workers, struct kn_err *e)
+{
+	uint64_t area = s->policy->payload_area;
+	struct kn_pool_config c;
+	struct kn_layout layout;
+
+	configure(s, workers, &c);
+	if (alloc_tables(s, &c, e) < 0)
+		return -1;
+	if (getrandom(s->pool_id, sizeof s->pool_id, 0) != (ssize_t)sizeof s->pool_id)
+		return kn_err_sys(e, KN_EK_HOST, "random bytes for the pool's id");
+	if (kn_layout_of(s->worker_n, area, KN_PAGE, &layout) < 0)
+		return kn_err_set(e, KN_EK_CONFIG,
+		    "%u workers with a payload area of %llu bytes do not fit",
+		    s->worker_n, (unsigned long long)area);
+	if (kn_launcher_new(s->policy, s->host, s->pool_id, s->worker_n, &layout,
+		&s->launcher, e) < 0 ||
+	    kn_arena_open(&s->arena, &layout, s->pool_id, e) < 0)
+		return -1;
+	s->arena_open = true;
+	return 0;
+}
+
+static struct kn_sup *
+new_sup(const struct kn_policy *p, const struct kn_host *h,
+    const struct kn_sup_options *o, struct kn_err *e)
+{
+	struct kn_sup *s = calloc(1, sizeof *s);
+
+	if (!s) {
+		kn_err_set(e, KN_EK_HOST, "out of memory");
+		return NULL;
+	}
+	s->policy = p;
+	s->host = h;
+	s->opt = *o;
+	s->start_ns = kn_clock_now();
+	s->log = (struct kn_log){ .mask = o->debug,
+		.json = o->log_json,
+		.fd = STDERR_FILENO,
+		.start_ns = s->start_ns };
+	s->trace.fd = -1;
+	s->sig.fd = -1;
+	s->arena.fd = -1;
+	s->free_head = s->refused_head = KN_NO_ENTRY;
+	for (int i = 0; i < KN_WATCH_MAX; i++)
+		s->user_watch[i].fd = -1;
+	return s;
+}
+
+static void
+log_host(const struct kn_sup *s, uint32_t workers)
+{
+	const struct kn_layers *l = kn_launcher_layers(s->launcher);
+
+	KN_LOG(&s->log, KN_NS_HOST, KN_LOG_POOL,
+	    "workers=%u window=%u cpus=%u root=%d bwrap=%s lanes=private "
+	    "steal=brokered",
+	    workers, s->task_max, s->host->cpus, s->host->root, s->host->bwrap);
+	for (int i = 0; i < KN_LAYER_N; i++)
+		KN_LOG(&s->log, KN_NS_SANDBOX, KN_LOG_POOL, "layer %s %s",
+		    kn_layer_name((enum kn_layer)i), kn_layer_state_name(l->state[i]));
+	KN_LOG(&s->log, KN_NS_POLICY, KN_LOG_POOL, "policy %s", s->policy->hash);
+}
+
+int
+kn_sup_open(const struct kn_policy *p, const struct kn_host *h,
+    const struct kn_sup_options *o, const struct kn_sup_callbacks *cb,
+    struct kn_sup **out, struct kn_err *e)
+{
+	struct kn_event first = { .type = KN_EV_TIMER };
+	struct kn_sup *s = new_sup(p, h, o, e);
+	uint32_t workers;
+
+	if (!s)
+		return -1;
+	s->cb = *cb;
+	workers = choose_workers(p, h, o);
+	s->task_max = o->window ? o->window : workers * WINDOW_PER_WORKER;
+	if (s->task_max < WINDOW_MIN && !o->window)
+		s->task_max = WINDOW_MIN;
+	if (s->task_max > 65536)
+		s->task_max = 65536;
+	raise_nofile(s);
+	if (kn_loop_open(&s->loop, e) < 0)
+		goto fail;
+	s->loop_open = true;
+	if (kn_signals_open(s, e) < 0 || open_sandbox(s, workers, e) < 0)
+		goto fail;
+	kn_trace_open(
+	    &s->trace, o->trace_on ? o->trace_fd : -1, s->start_ns, s->worker_n);
+	log_host(s, workers);
+	/* With one worker the launch begins here, while the caller goes on. */
+	first.now_ns = kn_clock_now();
+	kn_turn_feed(s, &first);
+	*out = s;
+	return 0;
+fail:
+	kn_sup_close(s);
+	return -1;
+}
+
+/* ---- tasks ---- */
+
+static void
+refuse(struct kn_entry *e, enum kn_verdict v, const char *why)
+{
+	struct kn_sup *s = e->sup;
+
+	e->state = KN_ENTRY_REFUSED;
+	e->refusal = v;
+	e->why = why;
+	e->next = s->refused_head;
+	s->refused_head = e->index;
+}
+
+/* Too large is decided before a slot is taken. True: it goes to the core. */
+static bool
+admit(struct kn_entry *e)
+{
+	const struct kn_sup *s = e->sup;
+	int fds[KN_TASK_FDS_MAX], fd_n;
+	struct kn_job job;
+
+	if (kn_publish_job(e, &job, fds, &fd_n) < 0) {
+		refuse(e, KN_V_TOO_LARGE,
+		    "KNT_ERROR_3: more files by descriptor than one task can take");
+		return false;
+	}
+	e->job_bytes = kn_job_encode(&job, NULL, 0);
+	if (s->policy->payload_max && e->job_bytes > s->policy->payload_max) {
+		refuse(e, KN_V_TOO_LARGE,
+		    "KNT_ERROR_3: the task with its files is larger than /payload/max");
+		return false;
+	}
+	return true;
+}
+
+static struct kn_entry *
+take_entry(struct kn_sup *s, struct kn_task *t)
+{
+	struct kn_entry *e = &s->entry[s->free_head];
+
+	s->free_head = e->next;
+	s->used_n++;
+	e->task = t;
+	e->state = KN_ENTRY_KNOWN;
+	e->serial = ++s->serial;
+	e->worker = -1;
+	e->attempt = 0;
+	e->gen = 0;
+	e->claimed = e->input_used = e->has_result = e->cancel_sent = false;
+	e->published_ns = e->begun_ns = e->ended_ns = 0;
+	e->accepted_ns = kn_clock_now();
+	return e;
+}
+
+int
+kn_sup_submit(struct kn_sup *s, struct kn_task *t, struct kn_err *err)
+{
+	bool relay = t->stdio == KN_STDIO_RELAY;
+	struct kn_event ev = { .type = KN_EV_SUBMIT };
+	struct kn_entry *e;
+
+	if (s->draining)
+		return kn_err_set(err, KN_EK_BUG, "submitted after the drain");
+	if (s->stop_level)
+		return 1; /* nothing more is accepted; room() will not be called */
+	if (s->free_head == KN_NO_ENTRY) {
+		s->want_room = true;
+		return 1;
+	}
+	if (t->argv_n == 0)
+		return kn_err_set(err, KN_EK_BUG, "a task without a command");
+	e = take_entry(s, t);
+	if (relay && kn_relay_open(s, e, err) < 0) {
+		e->task = NULL;
+		e->state = KN_ENTRY_FREE;
+		e->next = s->free_head;
+		s->free_head = e->index;
+		s->used_n--;
+		return -1;
+	}
+	if (!admit(e))
+		return 0;
+	ev.now_ns = e->accepted_ns;
+	ev.task = e->index;
+	ev.submit.queue_ms = t->timeouts.queue_ms;
+	ev.submit.hard_ms = t->timeouts.hard_ms;
+	/* streams that were handed on cannot be handed on again */
+	ev.submit.retries = relay ? 0 : t->retries;
+	kn_turn_queue(s, &ev);
+	return 0;
+}
+
+void
+kn_sup_cancel(struct kn_sup *s, struct kn_task *t)
+{
+	struct kn_event ev = { .type = KN_EV_CANCEL, .now_ns = kn_clock_now() };
+
+	for (uint32_t i = 0; i < s->task_max; i++) {
+		struct kn_entry *e = &s->entry[i];
+
+		if (e->task != t || e->cancel_sent ||
+		    (e->state != KN_ENTRY_KNOWN && e->state != KN_ENTRY_PLACED))
+			continue;
+		e->cancel_sent = true;
+		ev.task = i;
+		kn_turn_queue(s, &ev);
+		return;
+	}
+}
+
+void
+kn_sup_drain(struct kn_sup *s)
+{
+	struct kn_event ev = { .type = KN_EV_DRAIN, .now_ns = kn_clock_now() };
+
+	if (s->draining)
+		return;
+	s->draining = true;
+	kn_turn_queue(s, &ev);
+}
+
+void
+kn_sup_stop(struct kn_sup *s, bool now)
+{
+	kn_turn_stop(s, now, 0);
+}
+
+/* ---- descriptors and time of the submitter ---- */
+
+static void
+on_user_fd(struct kn_watch *w, uint32_t events)
+{
+	struct kn_sup_watch *u = w->ctx;
+	short revents = 0;
+
+	if (events & EPOLLIN)
+		revents |= POLLIN;
+	if (events & EPOLLOUT)
+		revents |= POLLOUT;
+	if (events & EPOLLERR)
+		revents |= POLLERR;
+	if (events & EPOLLHUP)
+		revents |= POLLHUP;
+	u->ready(u->ctx, u->fd, revents);
+}
+
+int
+kn_sup_watch(struct kn_sup *s, int fd, short events,
+    void (*ready)(void *ctx, int fd, short revents), void *ctx, struct kn_err *e)
+{
+	struct kn_sup_watch *u = NULL, *spare = NULL;
+	uint32_t ep = 0;
+
+	for (int i = 0; i < KN_WATCH_MAX; i++) {
+		if (s->user_watch[i].fd == fd)
+			u = &s->user_watch[i];
+		else if (s->user_watch[i].fd < 0)
+			spare = &s->user_watch[i];
+	}
+	if (u) { /* the reader of a closed pipe must not be woken for ever: remove */
+		kn_loop_del(&s->loop, &u->w);
+		u->fd = -1;
+	}
+	if (!events)
+		return 0;
+	u = u ? u : spare;
+	if (!u)
+		return kn_err_set(e, KN_EK_BUG, "too many watched descriptors");
+	if (events & POLLIN)
+		ep |= EPOLLIN;
+	if (events & POLLOUT)
+		ep |= EPOLLOUT;
+	u->ready = ready;
+	u->ctx = ctx;
+	if (kn_loop_add(&s->loop, &u->w, fd, ep, on_user_fd, u, e) < 0)
+		return -1;
+	u->fd = fd;
+	return 0;
+}
+
+void
+kn_sup_every(struct kn_sup *s, uint32_t ms, void (*tick)(void *ctx), void *ctx)
+{
+	s->tick = tick;
+	s->tick_ctx = ctx;
+	s->tick_every_ns = (uint64_t)ms * KN_MS_NS;
+	s->tick_ns = ms ? kn_clock_now() + s->tick_every_ns : 0;
+}
+
+/* ---- run, close ---- */
+
+/* The loop ended although tasks are owed: each still gets its answer. */
+static void
+answer_the_rest(struct kn_sup *s)
+{
+	for (uint32_t i = 0; i < s->task_max; i++) {
+		struct kn_entry *e = &s->entry[i];
+
+		if (e->state == KN_ENTRY_FREE)
+			continue;
+		if (e->state != KN_ENTRY_ENDING && e->state != KN_ENTRY_REFUSED) {
+			e->state = KN_ENTRY_REFUSED;
+			e->refusal = KN_V_INTERNAL;
+			e->why = "the supervisor could not go on";
+		}
+		kn_outcome_answer(e);
+	}
+}
+
+int
+kn_sup_run(struct kn_sup *s, int *out_signal, struct kn_err *e)
+{
+	struct kn_err err;
+	int rc;
+
+	kn_err_clear(&err);
+	rc = kn_turn_run(s, &err);
+	if (rc < 0) {
+		if (err.kind != KN_EK_NONE)
+			kn_turn_fail(s, &err);
+		s->stop_level = 2;
+		answer_the_rest(s);
+	}
+	if (out_signal)
+		*out_signal = s->stop_signal;
+	if (rc == 0 && !s->pool_failed && !s->output_failed)
+		return 0;
+	*e = s->fail;
+	return -1;
+}
+
+static void
+end_workers(struct kn_sup *s)
+{
+	for (uint32_t i = 0; s->wk && i < s->worker_n; i++) {
+		struct kn_wk *w = &s->wk[i];
+
+		if (!w->live)
+			continue;
+		kn_launch_kill(s->launcher, i, &w->lw);
+		kn_proc_close(&w->lw.proc);
+		kn_act_release(w);
+	}
+}
+
+static void
+close_fds(struct kn_sup *s)
+{
+	for (uint32_t i = 0; s->entry && i < s->task_max; i++) {
+		struct kn_entry *e = &s->entry[i];
+
+		if (e->state == KN_ENTRY_FREE)
+			continue;
+		kn_stream_reset(e);
+		kn_files_drop(e);
+	}
+}
+
+void
+kn_sup_close(struct kn_sup *s)
+{
+	if (!s)
+		return;
+	end_workers(s);
+	close_fds(s);
+	kn_relay_close(s);
+	(void)kn_trace_close(&s->trace);
+	for (int i = 0; s->loop_open && i < KN_WATCH_MAX; i++)
+		kn_loop_del(&s->loop, &s->user_watch[i].w);
+	kn_signals_close(s);
+	if (s->loop_open)
+		kn_loop_close(&s->loop);
+	if (s->filter_built)
+		kn_filter_fini(&s->filter);
+	if (s->launcher)
+		kn_launcher_free(s->launcher);
+	if (s->arena_open)
+		kn_arena_close(&s->arena);
+	if (s->nofile_saved)
+		(void)setrlimit(RLIMIT_NOFILE, &s->old_nofile);
+	free(s->pool);
+	free(s->actions);
+	free(s->replies.v);
+	free(s->events.v);
+	free(s->wk);
+	free(s->entry);
+	free(s->job_files);
+	free(s);
+}
+
+/* ---- looking ---- */
+
+void
+kn_sup_count(const struct kn_sup *s, struct kn_sup_counts *out)
+{
+	struct kn_pool_counts c;
+
+	kn_pool_count(s->pool, &c);
+	*out = (struct kn_sup_counts){
+		.workers = c.ready,
+		.running = c.running,
+		.queued = c.queued + c.published,
+		.answered = s->answered,
+		.worker_spawned = c.spawned,
+		.worker_lost = c.lost,
+		.stolen = c.stolen,
+		.doorbell_missed = s->doorbell_missed,
+	};
+}
+
+const struct kn_layers *
+kn_sup_layers(const struct kn_sup *s)
+{
+	return kn_launcher_layers(s->launcher);
+}
+
+int
+kn_sup_dry_run(const struct kn_policy *p, const struct kn_host *h,
+    const char *const **out_argv, struct kn_sup **out, struct kn_err *e)
+{
+	struct kn_sup_options o = { 0 };
+	struct kn_sup *s = new_sup(p, h, &o, e);
+
+	if (!s)
+		return -1;
+	s->task_max = WINDOW_MIN;
+	if (open_sandbox(s, 1, e) < 0) {
+		kn_sup_close(s);
+		return -1;
+	}
+	*out_argv = kn_launcher_argv(s->launcher);
+	*out = s;
+	return 0;
+}

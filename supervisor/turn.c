@@ -1,0 +1,298 @@
+/* supervisor/turn.c: the core's turns and the loop around them.
+ *
+ * A turn: one event into the core, its actions done in order, then the answers to those
+ * actions, then whatever else was queued meanwhile. It never recurses: what happens
+ * inside a turn is queued. The loop looks at what the world shows before it lets time
+ * pass, so that a task that ended in time is not taken for late because we were
+ * stopped.
+ */
+#include <string.h>
+
+#include "ipc/bell.h"
+#include "ipc/clock.h"
+#include "supervisor/inner.h"
+
+/* ---- turns ---- */
+
+static bool
+push(struct kn_queue *q, const struct kn_event *ev)
+{
+	if (q->n == q->cap)
+		return false;
+	q->v[(q->at + q->n) % q->cap] = *ev;
+	q->n++;
+	return true;
+}
+
+static bool
+pop(struct kn_queue *q, struct kn_event *out)
+{
+	if (q->n == 0)
+		return false;
+	*out = q->v[q->at];
+	q->at = (q->at + 1) % q->cap;
+	q->n--;
+	return true;
+}
+
+/* The queues are sized for all that can be in them (sup.c); a full one is our bug, and
+ * a lost event would be a task that is never answered: end the pool instead. */
+static void
+must_push(struct kn_sup *s, struct kn_queue *q, const struct kn_event *ev)
+{
+	struct kn_err e;
+
+	if (push(q, ev))
+		return;
+	kn_err_set(&e, KN_EK_BUG, "event queue full at %s", kn_event_name(ev->type));
+	kn_turn_fail(s, &e);
+	s->broken = true;
+}
+
+void
+kn_turn_reply(struct kn_sup *s, const struct kn_event *ev)
+{
+	must_push(s, &s->replies, ev);
+}
+
+void
+kn_turn_queue(struct kn_sup *s, const struct kn_event *ev)
+{
+	must_push(s, &s->events, ev);
+}
+
+static void
+step(struct kn_sup *s, const struct kn_event *ev)
+{
+	size_t n = kn_pool_step(s->pool, ev, s->actions);
+
+	for (size_t i = 0; i < n; i++)
+		kn_act_do(s, &s->actions[i]);
+}
+
+void
+kn_turn_pump(struct kn_sup *s)
+{
+	struct kn_event ev;
+
+	if (s->pumping)
+		return;
+	s->pumping = true;
+	while (pop(&s->replies, &ev) || pop(&s->events, &ev))
+		step(s, &ev);
+	s->pumping = false;
+}
+
+void
+kn_turn_feed(struct kn_sup *s, const struct kn_event *ev)
+{
+	if (s->pumping) {
+		kn_turn_queue(s, ev);
+		return;
+	}
+	/* what waits is older */
+	kn_turn_pump(s);
+	s->pumping = true;
+	step(s, ev);
+	s->pumping = false;
+	kn_turn_pump(s);
+}
+
+void
+kn_turn_fail(struct kn_sup *s, const struct kn_err *e)
+{
+	s->fail = *e;
+	s->has_fail = true;
+}
+
+void
+kn_turn_stop(struct kn_sup *s, bool now, int signo)
+{
+	struct kn_event ev = { .type = now ? KN_EV_STOP_NOW : KN_EV_STOP,
+		.now_ns = kn_clock_now() };
+	int level = now ? 2 : 1;
+
+	if (s->stop_level >= level)
+		return;
+	s->stop_level = level;
+	s->hold_signal = 0;
+	s->stop_ns = 0;
+	if (signo && !s->stop_signal)
+		s->stop_signal = signo;
+	s->flush_by_ns =
+	    now ? ev.now_ns
+		: ev.now_ns + (uint64_t)s->policy->timeouts.grace_ms * KN_MS_NS;
+	KN_LOG(&s->log, KN_NS_SIGNALS, KN_LOG_POOL, "stop%s", now ? " now" : "");
+	kn_turn_queue(s, &ev);
+}
+
+/* ---- the loop ---- */
+
+static unsigned
+look_at_workers(struct kn_sup *s)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < s->worker_n; i++) {
+		struct kn_wk *w = &s->wk[i];
+		bool rang = w->rang;
+		unsigned k;
+
+		if (!w->live)
+			continue;
+		k = kn_view_look(w);
+		if (k && !rang && s->watchdog_hit)
+			s->doorbell_missed++;
+		n += k;
+		kn_view_tell_bad(w);
+	}
+	s->watchdog_hit = false;
+	return n;
+}
+
+static void
+look_for_gone(struct kn_sup *s, uint64_t now)
+{
+	for (uint32_t i = 0; i < s->worker_n; i++)
+		kn_view_gone(&s->wk[i], now);
+}
+
+static void
+answer_refused(struct kn_sup *s)
+{
+	while (s->refused_head != KN_NO_ENTRY) {
+		struct kn_entry *e = &s->entry[s->refused_head];
+
+		s->refused_head = e->next;
+		kn_outcome_answer(e);
+	}
+}
+
+static void
+own_timers(struct kn_sup *s, uint64_t now)
+{
+	struct kn_event ev = { .type = KN_EV_TIMER, .now_ns = now };
+	uint64_t core = kn_pool_deadline(s->pool);
+
+	if (core && core <= now)
+		kn_turn_feed(s, &ev);
+	kn_stream_watch_late(s, now);
+	if (s->stop_ns && s->stop_ns <= now)
+		kn_turn_stop(s, false, s->hold_signal);
+	if (s->flush_by_ns && s->flush_by_ns <= now)
+		kn_relay_abandon(s);
+	if (s->tick_ns && s->tick_ns <= now) {
+		s->tick_ns = now + s->tick_every_ns;
+		s->tick(s->tick_ctx);
+	}
+	if (s->watchdog_ns && s->watchdog_ns <= now) {
+		s->watchdog_ns = 0;
+		s->watchdog_hit = true;
+	}
+}
+
+static void
+give_room(struct kn_sup *s)
+{
+	if (!s->want_room || s->used_n >= s->task_max || s->stop_level)
+		return;
+	s->want_room = false;
+	if (s->cb.room)
+		s->cb.room(s->cb.ctx);
+}
+
+/* One round of everything that does not wait. */
+static unsigned
+round_of(struct kn_sup *s)
+{
+	unsigned n;
+	uint64_t now;
+
+	n = look_at_workers(s);
+	now = kn_clock_now();
+	look_for_gone(s, now);
+	own_timers(s, now);
+	answer_refused(s);
+	give_room(s);
+	n += s->events.n;
+	kn_turn_pump(s);
+	return n;
+}
+
+static void
+earliest(uint64_t *a, uint64_t b)
+{
+	if (b && (!*a || b < *a))
+		*a = b;
+}
+
+static uint64_t
+next_deadline(struct kn_sup *s, uint64_t now)
+{
+	uint64_t d = kn_pool_deadline(s->pool);
+	bool waiting = false;
+
+	for (uint32_t i = 0; i < s->worker_n; i++) {
+		const struct kn_wk *w = &s->wk[i];
+
+		if (!w->live)
+			continue;
+		if (w->reaped)
+			earliest(&d, w->gone_by_ns);
+		waiting |= w->outstanding > 0;
+	}
+	if (!waiting)
+		s->watchdog_ns = 0;
+	else if (!s->watchdog_ns)
+		s->watchdog_ns = now + KN_DOORBELL_MS * KN_MS_NS;
+	earliest(&d, s->watchdog_ns);
+	earliest(&d, s->late_first ? s->late_first->late_ns : 0);
+	earliest(&d, s->stop_ns);
+	if (kn_relay_flushing(s))
+		earliest(&d, s->flush_by_ns);
+	earliest(&d, s->tick_ns);
+	return d;
+}
+
+/* B1: armed before the second look; a worker that publishes after it sees the arm. */
+static void
+arm_bells(struct kn_sup *s)
+{
+	for (uint32_t i = 0; i < s->worker_n; i++) {
+		struct kn_wk *w = &s->wk[i];
+
+		if (w->live && !w->bad && (w->outstanding || !w->ready || w->stopping))
+			kn_bell_arm(w->slice.control);
+	}
+}
+
+static void
+disarm_bells(struct kn_sup *s)
+{
+	for (uint32_t i = 0; i < s->worker_n; i++) {
+		if (s->wk[i].live && s->wk[i].outstanding)
+			kn_bell_disarm(s->wk[i].slice.control);
+	}
+}
+
+int
+kn_turn_run(struct kn_sup *s, struct kn_err *e)
+{
+	while (!s->broken) {
+		uint64_t now;
+
+		while (round_of(s))
+			;
+		if (s->ended && !s->used_n)
+			return 0;
+		arm_bells(s);
+		if (round_of(s)) {
+			disarm_bells(s);
+			continue;
+		}
+		now = kn_clock_now();
+		if (kn_loop_wait(&s->loop, now, next_deadline(s, now), e) < 0)
+			return -1;
+	}
+	return -1;
+}

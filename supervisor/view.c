@@ -1,0 +1,261 @@
+/* supervisor/view.c: what one worker's slice says -> events.
+ *
+ * The worker is an adversary. Each field is copied once by ipc/ and held against our
+ * own records here: which slots we offered, to which incarnation we handed which task,
+ * what was claimed. The first thing that does not fit is named, ends the worker, and
+ * nothing more of it is believed.
+ */
+#include <string.h>
+
+#include "ipc/bell.h"
+#include "ipc/clock.h"
+#include "supervisor/inner.h"
+
+static struct kn_event
+event(const struct kn_wk *w, enum kn_event_type type)
+{
+	return (struct kn_event){ .type = type,
+		.now_ns = kn_clock_now(),
+		.worker = w->index,
+		.incarnation = w->incarnation };
+}
+
+void
+kn_view_violation(struct kn_wk *w, const char *field)
+{
+	if (w->bad)
+		return;
+	w->bad = field;
+	KN_LOG(
+	    &w->sup->log, KN_NS_LIFECYCLE, (int)w->index, "violation field=%s", field);
+}
+
+/* The task that (task, gen) names, if this incarnation of this worker has it. */
+struct kn_entry *
+kn_view_entry(struct kn_wk *w, uint32_t task, uint32_t gen)
+{
+	struct kn_entry *e;
+
+	if (task >= w->sup->task_max)
+		return NULL;
+	e = &w->sup->entry[task];
+	if (e->state != KN_ENTRY_PLACED || e->worker != (int)w->index ||
+	    e->incarnation != w->incarnation || e->gen != gen)
+		return NULL;
+	return e;
+}
+
+static void
+tell_claim(struct kn_wk *w, uint32_t task, uint32_t gen)
+{
+	struct kn_entry *e = kn_view_entry(w, task, gen);
+	struct kn_event ev = event(w, KN_EV_CLAIMED);
+
+	if (!e || e->claimed)
+		return;
+	e->claimed = true;
+	ev.task = task;
+	ev.gen = gen;
+	if (w->sup->pumping)
+		kn_turn_reply(w->sup, &ev);
+	else
+		kn_turn_feed(w->sup, &ev);
+}
+
+void
+kn_view_look_claims(struct kn_wk *w)
+{
+	uint32_t task[KN_SLOTS], gen[KN_SLOTS], mask;
+	bool bad = false;
+
+	mask = kn_submit_claimed(&w->tx, &w->slice, &bad);
+	if (bad)
+		kn_view_violation(w, "submit_claimed");
+	if (!mask)
+		return;
+	/* a claimed slot is free: telling of one may fill another anew */
+	memcpy(task, w->slot_task, sizeof task);
+	memcpy(gen, w->slot_gen, sizeof gen);
+	for (; mask; mask &= mask - 1) {
+		int slot = __builtin_ctz(mask);
+
+		tell_claim(w, task[slot], gen[slot]);
+	}
+}
+
+/* The begun word, if it names e. The worker's time is held within what we saw. */
+bool
+kn_view_begun(struct kn_wk *w, struct kn_entry *e)
+{
+	uint32_t task, gen;
+	uint64_t ns, now;
+
+	if (!kn_control_begun(w->slice.control, &task, &gen, &ns) || task != e->index ||
+	    gen != e->gen)
+		return false;
+	now = kn_clock_now();
+	e->begun_ns = ns < e->published_ns ? e->published_ns : ns > now ? now : ns;
+	return true;
+}
+
+/* ---- results ---- */
+
+static void
+on_pong(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
+{
+	struct kn_event ev = event(w, KN_EV_READY);
+
+	if (w->ready || h->task != KN_NO_ENTRY || h->gen != w->incarnation)
+		kn_view_violation(w, "ping.task");
+	else if (h->area != KN_AREA_INLINE || h->payload_len != sizeof w->ping_nonce)
+		kn_view_violation(w, "ping.payload_len");
+	else if (memcmp(bytes, &w->ping_nonce, sizeof w->ping_nonce) != 0)
+		kn_view_violation(w, "ping.payload");
+	else if (w->tx.offered & 1u << w->ping_slot)
+		kn_view_violation(w, "ping.claimed");
+	if (w->bad)
+		return;
+	w->ready = true;
+	KN_LOG(&w->sup->log, KN_NS_LIFECYCLE, (int)w->index,
+	    "ready pid=%d after=%lluus", (int)w->lw.proc.pid,
+	    (unsigned long long)((ev.now_ns - w->spawned_ns) / 1000));
+	kn_turn_feed(w->sup, &ev);
+}
+
+static const char *
+check_head(const struct kn_slot_head *h)
+{
+	if (h->flags)
+		return "result.flags";
+	if (h->type)
+		return "result.type";
+	if (h->fd_n)
+		return "result.fd_n";
+	if (h->area != KN_AREA_INLINE)
+		return "result.area";
+	if (h->payload_off)
+		return "result.payload_off";
+	if (h->payload_len == 0 || h->payload_len > KN_JOB_RESULT_MAX)
+		return "result.payload_len";
+	return NULL;
+}
+
+static void
+hold_times(struct kn_entry *e, struct kn_job_result *r, uint64_t now)
+{
+	uint64_t low = e->published_ns;
+
+	if (r->begun_ns < low)
+		r->begun_ns = low;
+	if (r->begun_ns > now)
+		r->begun_ns = now;
+	if (r->ended_ns < r->begun_ns)
+		r->ended_ns = r->begun_ns;
+	if (r->ended_ns > now)
+		r->ended_ns = now;
+	e->begun_ns = r->begun_ns;
+	e->ended_ns = r->ended_ns;
+}
+
+/* The cell could not be built, and nobody ended it: another try may do better. */
+static bool
+infra_failed(const struct kn_job_result *r)
+{
+	return r->cause == KN_CAUSE_NONE && !r->oom_kills &&
+	       (r->step == KN_EXEC_CELL || r->step == KN_EXEC_LIMITS ||
+		   r->step == KN_EXEC_WALL);
+}
+
+static void
+on_result(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
+{
+	struct kn_event ev = event(w, KN_EV_RESULT);
+	struct kn_sup *s = w->sup;
+	const char *bad = check_head(h);
+	struct kn_job_result r;
+	struct kn_entry *e;
+
+	kn_view_look_claims(w);
+	e = kn_view_entry(w, h->task, h->gen);
+	if (!bad && !e)
+		bad = "result.task";
+	if (!bad && !e->claimed)
+		bad = "result.claimed";
+	if (!bad && kn_job_result_decode(bytes, h->payload_len, &r, &bad) < 0)
+		bad = bad ? bad : "result";
+	if (!bad && r.file_n != e->file_n) {
+		kn_view_socket(w); /* files were sent before the result */
+		if (r.file_n != e->file_n)
+			bad = "result.file_n";
+	}
+	if (bad)
+		kn_view_violation(w, bad);
+	if (w->bad)
+		return;
+	hold_times(e, &r, ev.now_ns);
+	e->result = r;
+	e->has_result = true;
+	w->results++;
+	ev.task = h->task;
+	ev.gen = h->gen;
+	ev.infra_fail = infra_failed(&r);
+	if (s->policy->pool.recycle_memory)
+		ev.memory = kn_launcher_idle_memory(s->launcher, w->index);
+	kn_publish_forget(e);
+	kn_turn_feed(s, &ev);
+}
+
+/* One slot of the return lane. False: nothing there. */
+static bool
+take_one(struct kn_wk *w)
+{
+	uint8_t bytes[KN_INLINE_MAX];
+	struct kn_slot_head head;
+	int slot = kn_return_peek(&w->rx, &w->slice, &head, bytes);
+
+	if (slot < 0)
+		return false;
+	kn_return_retire(&w->rx, &w->slice, slot); /* head and bytes are copies */
+	if (head.kind == KN_REQ_PING) {
+		kn_view_look_claims(w);
+		on_pong(w, &head, bytes);
+	} else if (head.kind == KN_REQ_EXEC && w->ready) {
+		on_result(w, &head, bytes);
+	} else {
+		kn_view_violation(w, "result.kind");
+	}
+	return true;
+}
+
+static void
+judge_rings(struct kn_wk *w, unsigned found)
+{
+	if (!w->rang)
+		return;
+	w->rang = false;
+	if (!found && ++w->idle_rings > w->results + KN_IDLE_RINGS)
+		kn_view_violation(w, "bell");
+}
+
+unsigned
+kn_view_look(struct kn_wk *w)
+{
+	unsigned n = 0;
+
+	if (w->bad)
+		return 0;
+	while (!w->bad && n < 2 * KN_SLOTS && take_one(w))
+		n++;
+	if (!w->bad)
+		kn_view_look_claims(w);
+	if (!w->bad && w->stopping && !w->stop_acked &&
+	    kn_control_stop_acked(w->slice.control)) {
+		struct kn_event ev = event(w, KN_EV_STOP_ACKED);
+
+		w->stop_acked = true;
+		kn_turn_feed(w->sup, &ev);
+		n++;
+	}
+	judge_rings(w, n);
+	return n;
+}
