@@ -49,7 +49,6 @@
 	X(mkdirat, "folders of a task's files") \
 	X(fchmod, "mode of a task's file") \
 	X(newfstatat, "what a name is") \
-	X(fstatat64, "the same, elsewhere") \
 	X(fstat, "what a descriptor is") \
 	X(sendfile, "files that came as descriptors") \
 	X(getdents64, "matching patterns; watching without a cgroup") \

@@ -1,0 +1,299 @@
+/* sandbox/stub/boot.c: the stub's start, a timeline of privileges.
+ *
+ *   1. own house: not dumpable, default signals, nothing inherited but the socket
+ *   2. boot record and arena: map the slice, seal it, close the arena's descriptor
+ *   3. mounts: are the binds the files the supervisor meant; the template namespace
+ *   4. capabilities down to the one that makes cells, verified
+ *   5. no_new_privs, limits, the worker filter
+ *
+ * Each step that fails is named in a BOOT_FAIL message with the errno and a word on
+ * what; the sentence is the supervisor's. Nothing untrusted has run by then.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "ipc/err.h"
+#include "sandbox/stub/stub.h"
+#include "sandbox/stub/sys.h"
+#include "sandbox/stub/text.h"
+
+enum {
+	BINDS_MAX = 4096,
+	RECORD_MAX = 4 << 20,
+	OPEN_MAX = 16384, /* descriptors of waiting tasks: 32 times 64, with room */
+};
+
+static int
+fail(const struct kn_stub *s, enum kn_boot_step step, int err, const char *what)
+{
+	struct {
+		struct kn_msg m;
+		char text[200];
+	} out = { .m = { .type = KN_MSG_BOOT_FAIL,
+		      .arg = (uint32_t)step,
+		      .sys = (uint32_t)(err < 0 ? -err : err) } };
+
+	if (what)
+		out.m.bytes = (uint32_t)kn_err_printable(
+		    out.text, sizeof out.text, what, (int)strnlen(what, 1024));
+	(void)kn_fd_send(s->sock, &out, sizeof out.m + out.m.bytes, NULL, 0, 0);
+	return -1;
+}
+
+/* ---- 1. own house ---- */
+
+static void
+open_own_files(struct kn_stub *s)
+{
+	char text[sizeof s->oom_low];
+	long n;
+
+	/* Not there in every container; without them the stub is as likely a victim of
+	 * memory as its task, and max_rss keeps the peak of large jobs. */
+	s->oom_fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	s->refs_fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+	n = s->oom_fd < 0 ? 0 : kn_sys_pread(s->oom_fd, text, sizeof text - 1, 0);
+	if (n <= 0) {
+		kn_sys_close_at(&s->oom_fd);
+		return;
+	}
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	memcpy(s->oom_low, text, sizeof text);
+}
+
+static int
+take_house(struct kn_stub *s, const char **out_what)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	sigset_t none;
+	int null;
+
+	*out_what = "the stub must be PID 1 of its sandbox";
+	if (getpid() != 1) /* kill(-1) would reach strangers */
+		return -EINVAL;
+	open_own_files(s);
+	*out_what = "dumpable";
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return -errno;
+	/* What a launcher ignores or blocks would be inherited by every task. */
+	for (int sig = 1; sig <= SIGRTMAX; sig++)
+		(void)sigaction(sig, &dfl, NULL);
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	umask(022);
+	*out_what = "/dev/null";
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null < 0)
+		return -errno;
+	for (int fd = 0; fd < 3; fd++)
+		if (null != fd && dup2(null, fd) < 0)
+			return -errno;
+	if (null > 2)
+		close(null);
+	close(KN_STUB_EXE_FD);
+	s->watch.proc_fd =
+	    open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOATIME);
+	if (s->watch.proc_fd < 0)
+		s->watch.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	*out_what = "/proc";
+	return s->watch.proc_fd < 0 ? -errno : 0;
+}
+
+/* ---- 2. boot record and arena ---- */
+
+/* Descriptors in the order of enum kn_boot_fd, of those that are present. */
+static int
+sort_fds(int *got, int got_n, uint32_t has, int fd[KN_BOOT_FD_N])
+{
+	int at = 0;
+
+	for (int i = 0; i < KN_BOOT_FD_N; i++) {
+		fd[i] = -1;
+		if (i <= KN_BOOT_FD_BELL || has >> i & 1) {
+			if (at == got_n)
+				return -EBADMSG;
+			fd[i] = got[at++];
+		}
+	}
+	return at == got_n ? 0 : -EBADMSG;
+}
+
+static int
+read_record(int fd, struct kn_map *out, struct kn_boot *b, struct kn_boot_bind *binds)
+{
+	const int seals = F_SEAL_WRITE | F_SEAL_SHRINK;
+	struct stat st;
+
+	if ((fcntl(fd, F_GET_SEALS) & seals) != seals)
+		return -EPERM;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size <= 0 || st.st_size > RECORD_MAX)
+		return -EFBIG;
+	out->n = (size_t)st.st_size;
+	out->p = mmap(NULL, out->n, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (out->p == MAP_FAILED)
+		return -errno;
+	return kn_boot_decode(out->p, out->n, b, binds, BINDS_MAX) < 0 ? -EBADMSG : 0;
+}
+
+static void
+keep_record(struct kn_stub *s, const struct kn_boot *b)
+{
+	s->flags = b->flags;
+	s->worker = b->worker;
+	s->tmp_bytes = b->tmp_bytes;
+	s->tmp_inodes = b->tmp_inodes;
+	s->task_bytes = b->task_bytes;
+	s->task_inodes = b->task_inodes;
+	s->collect = (struct kn_collect_limits){ b->collect_file_max,
+		b->collect_total_max, b->collect_count_max };
+	kn_mounts_opts(s->tmp_opts, b->tmp_bytes, b->tmp_inodes, "1777");
+	kn_mounts_opts(s->shm_opts, b->shm_bytes, 0, "1777");
+	memcpy(s->cell_bpf, b->cell_bpf, (size_t)b->cell_bpf_n * sizeof s->cell_bpf[0]);
+	s->cell_bpf_n = b->cell_bpf_n;
+}
+
+static int
+map_slice(struct kn_stub *s, const struct kn_boot *b, int arena)
+{
+	struct kn_err e;
+	int sealed = 0;
+
+	kn_err_clear(&e);
+	if (kn_arena_map_slice(arena, &b->layout, b->pool_id, b->worker, &s->slice_map,
+		&sealed, &e) < 0)
+		return fail(s, KN_BSTEP_MAP, e.sys ? e.sys : EPROTO, e.msg);
+	if (!sealed && (b->flags & KN_BOOT_NEED_MSEAL))
+		return fail(s, KN_BSTEP_SEAL, ENOSYS, NULL);
+	kn_slice_at(s->slice_map.p, &b->layout, &s->slice);
+	return 0;
+}
+
+/* ---- 3. to 5. walls ---- */
+
+static int
+set_mounts(struct kn_stub *s, const struct kn_boot *b)
+{
+	enum kn_boot_step step;
+	const char *at = NULL;
+	int r = kn_mounts_check(b, &at);
+
+	if (r < 0)
+		return fail(s, KN_BSTEP_BINDS, r, at);
+	r = kn_mounts_find_covered(b, &s->covered);
+	if (r < 0)
+		return fail(s, KN_BSTEP_BINDS, r, "binds below /tmp, /dev/shm, /task");
+	r = kn_mounts_template(&step);
+	if (r < 0)
+		return fail(s, step, r, NULL);
+	r = kn_wall_land_open(&s->land,
+	    b->flags & KN_BOOT_LANDLOCK ? b->landlock_abi : 0, b->binds, b->bind_n);
+	return r < 0 ? fail(s, KN_BSTEP_LANDLOCK, r, NULL) : 0;
+}
+
+static int
+set_limits(struct kn_stub *s, const char **out_what)
+{
+	struct rlimit l;
+	cpu_set_t set;
+
+	*out_what = "read the limits we were started with";
+	for (int i = 0; i < RLIM_NLIMITS; i++) {
+		if (getrlimit((__rlimit_resource_t)i, &l) < 0)
+			return -errno;
+		s->hard[i] = l.rlim_max;
+		if (i == RLIMIT_NOFILE)
+			s->nofile = l.rlim_cur;
+	}
+	*out_what = "open files";
+	l.rlim_max = s->hard[RLIMIT_NOFILE];
+	l.rlim_cur = l.rlim_max < OPEN_MAX ? l.rlim_max : OPEN_MAX;
+	if (setrlimit(RLIMIT_NOFILE, &l) < 0)
+		return -errno;
+	s->watch.cpus = 1;
+	if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1)
+		s->watch.cpus = (uint32_t)CPU_COUNT(&set);
+	return 0;
+}
+
+static int
+set_walls(struct kn_stub *s, const struct kn_boot *b)
+{
+	const char *what = NULL;
+	int r = kn_wall_stub_caps();
+
+	if (r < 0)
+		return fail(s, KN_BSTEP_CAPS, r,
+		    "the launcher must leave CAP_SYS_ADMIN and CAP_SETPCAP");
+	r = kn_wall_stub_caps_verify();
+	if (r < 0)
+		return fail(s, KN_BSTEP_CAPS_LEFT, r, NULL);
+	r = kn_wall_no_new_privs();
+	if (r < 0)
+		return fail(s, KN_BSTEP_NNP, r, NULL);
+	r = set_limits(s, &what);
+	if (r < 0)
+		return fail(s, KN_BSTEP_RLIMIT, r, what);
+	if (b->cell_bpf_n == 0)
+		return fail(s, KN_BSTEP_FILTER, EINVAL, "no cell filter");
+	r = kn_wall_filter(b->worker_bpf, b->worker_bpf_n);
+	return r < 0 ? fail(s, KN_BSTEP_FILTER, r, NULL) : 0;
+}
+
+static int
+receive(struct kn_stub *s, int *fds, int *out_n)
+{
+	uint8_t buf[sizeof(struct kn_msg) + 64];
+	struct kn_msg m;
+	ssize_t n = kn_fd_recv(s->sock, buf, sizeof buf, fds, KN_BOOT_FD_N, out_n, 0);
+
+	if (n == 0)
+		kn_sys_exit(0); /* the supervisor is gone: nobody to tell */
+	if (n < 0)
+		return fail(s, KN_BSTEP_RECV, errno, NULL);
+	if (!kn_msg_check(buf, (size_t)n, 1u << KN_MSG_BOOT, &m))
+		return fail(s, KN_BSTEP_RECV, EBADMSG, NULL);
+	return 0;
+}
+
+int
+kn_boot_stub(struct kn_stub *s)
+{
+	static struct kn_boot_bind binds[BINDS_MAX];
+	int got[KN_BOOT_FD_N], fd[KN_BOOT_FD_N], got_n = 0, r;
+	const char *what = NULL;
+	struct kn_map record = { NULL, 0 };
+	struct kn_boot b;
+
+	r = take_house(s, &what);
+	if (r < 0)
+		return fail(s, KN_BSTEP_RECV, r, what);
+	if (receive(s, got, &got_n) < 0)
+		return -1;
+	if (got_n == 0)
+		return fail(s, KN_BSTEP_RECV, EBADMSG, "no descriptors");
+	r = read_record(got[KN_BOOT_FD_RECORD], &record, &b, binds);
+	if (r == 0)
+		r = sort_fds(got, got_n, b.has, fd);
+	if (r < 0)
+		return fail(s, KN_BSTEP_RECORD, r, NULL);
+	close(fd[KN_BOOT_FD_RECORD]);
+	s->bell = fd[KN_BOOT_FD_BELL];
+	if (map_slice(s, &b, fd[KN_BOOT_FD_ARENA]) < 0)
+		return -1;
+	close(fd[KN_BOOT_FD_ARENA]);
+	keep_record(s, &b);
+	kn_cg_init(&s->cg, &b, fd);
+	if (set_mounts(s, &b) < 0 || set_walls(s, &b) < 0)
+		return -1;
+	munmap(record.p, record.n);
+	return 0;
+}

@@ -1,0 +1,166 @@
+/* sandbox/stub/cell.c: a cell's init, from its birth to the last process it reaps. */
+#include "sandbox/stub/cell.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "ipc/shm.h"
+#include "sandbox/stub/sys.h"
+#include "sandbox/stub/text.h"
+
+enum { STACK_BYTES = 32 * 1024 };
+
+/* Only one cell at a time; pages that nobody touches cost nothing. */
+static _Alignas(64) unsigned char init_stack[STACK_BYTES];
+static _Alignas(64) unsigned char task_stack[STACK_BYTES];
+
+static _Noreturn void
+init_fail(struct kn_cell *c, enum kn_exec_step step, int r, const char *detail)
+{
+	c->step = step;
+	c->sys = -r;
+	c->detail = detail;
+	kn_sys_exit(1);
+}
+
+/* The task's process, as far as execve; returns when the program runs or it failed. */
+static int
+init_spawn(struct kn_cell *c)
+{
+	struct clone_args a = {
+		.flags = CLONE_VM | CLONE_VFORK,
+		.exit_signal = SIGCHLD,
+		.stack = (uintptr_t)task_stack,
+		.stack_size = sizeof task_stack,
+	};
+
+	return (int)kn_sys_clone3_run(&a, kn_exec_task, c);
+}
+
+/* Reap whatever ends. When the task does, nothing of what it left may go on: kill(-1)
+ * reaches every process of this PID namespace but us, in one pass. */
+static _Noreturn void
+init_reap(struct kn_cell *c, int task)
+{
+	for (;;) {
+		int status = 0;
+		int pid = kn_sys_wait4(-1, &status, __WALL, NULL);
+
+		if (pid == -EINTR)
+			continue;
+		if (pid < 0) /* -ECHILD: all gone */
+			kn_sys_exit(0);
+		if (pid != task)
+			continue;
+		c->ended_ns = kn_sys_clock_ns(CLOCK_MONOTONIC);
+		c->wait_status = status;
+		kn_shm_store32_release(&c->ended, 1); /* E1 */
+		(void)kn_sys_kill(-1, SIGKILL);
+	}
+}
+
+static void
+init_main(void *arg)
+{
+	struct kn_cell *c = arg;
+	const char *at = NULL;
+	int r, task;
+
+	r = kn_mounts_cell(&c->mounts, &at);
+	if (r < 0)
+		init_fail(c, KN_EXEC_CELL, r, at);
+	r = kn_wall_cell_caps();
+	if (r < 0)
+		init_fail(c, KN_EXEC_WALL, r, "capabilities");
+	c->begun_ns = kn_sys_clock_ns(CLOCK_MONOTONIC);
+	task = init_spawn(c);
+	if (task < 0)
+		init_fail(c, KN_EXEC_CELL, task, "start the task's process");
+	/* The program has its own memory now: this lowers the stub and us, not it. */
+	if (c->oom_fd >= 0) {
+		kn_sys_pwrite(c->oom_fd, c->oom_low, strlen(c->oom_low), 0);
+		c->oom_lowered = true;
+	}
+	c->init_cpu_ns = kn_sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	/* The pipes must end with the task, not with us. */
+	(void)KN_SYS3(SYS_close_range, 0, ~0u, 0);
+	init_reap(c, task);
+}
+
+/* ---- the stub's side ---- */
+
+static void
+oom_write(const struct kn_cell *c, const char *text)
+{
+	if (c->oom_fd >= 0)
+		kn_sys_pwrite(c->oom_fd, text, strlen(text), 0);
+}
+
+int
+kn_cell_start(struct kn_cell *c)
+{
+	struct clone_args a = {
+		.flags = CLONE_VM | CLONE_PIDFD | CLONE_NEWPID | CLONE_NEWNS |
+			 (c->new_ipc ? CLONE_NEWIPC : 0),
+		.pidfd = (uintptr_t)&c->pidfd,
+		.exit_signal = SIGCHLD,
+		.stack = (uintptr_t)init_stack,
+		.stack_size = sizeof init_stack,
+	};
+
+	c->step = KN_EXEC_STARTED;
+	c->sys = 0;
+	c->detail = NULL;
+	c->begun_ns = c->ended_ns = c->init_cpu_ns = 0;
+	c->wait_status = SIGKILL;
+	c->oom_lowered = false;
+	c->ended = 0;
+	c->pidfd = -1;
+	/* A process's own file cannot be opened once its memory is not dumpable, so the
+	 * task inherits the value: up before it is born, down when its program runs.
+	 * When memory runs out the task goes, and never its keeper. */
+	oom_write(c, "1000");
+	c->pid = (int)kn_sys_clone3_run(&a, init_main, c);
+	if (c->pid < 0)
+		oom_write(c, c->oom_low);
+	return c->pid < 0 ? c->pid : 0;
+}
+
+bool
+kn_cell_has_ended(const struct kn_cell *c)
+{
+	return kn_shm_load32_acquire(&c->ended) != 0; /* E2 */
+}
+
+static uint64_t
+us_of(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * 1000000u + (uint64_t)t->tv_usec;
+}
+
+int
+kn_cell_reap(struct kn_cell *c, uint64_t *out_user_us, uint64_t *out_system_us,
+    uint64_t *out_max_rss)
+{
+	struct rusage ru;
+	uint64_t own_us = c->init_cpu_ns / 1000, system_us;
+	int status, r;
+
+	memset(&ru, 0, sizeof ru);
+	do
+		r = kn_sys_wait4(c->pid, &status, __WALL, &ru);
+	while (r == -EINTR);
+	kn_sys_close_at(&c->pidfd);
+	if (!c->oom_lowered)
+		oom_write(c, c->oom_low);
+	if (r < 0)
+		return r;
+	/* Init's usage holds that of all it reaped, also where it was killed itself. */
+	system_us = us_of(&ru.ru_stime);
+	*out_user_us = us_of(&ru.ru_utime);
+	*out_system_us = system_us > own_us ? system_us - own_us : 0;
+	*out_max_rss = (uint64_t)ru.ru_maxrss * 1024;
+	return 0;
+}

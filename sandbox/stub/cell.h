@@ -1,0 +1,81 @@
+/* sandbox/stub/cell.h: a task's own throw-away namespaces: our init and the task.
+ *
+ * Three processes share one memory until the program starts: the stub (PID 1 of the
+ * sandbox), the cell's init (PID 1 of the cell, CLONE_VM, a stack of its own) and the
+ * task's process (PID 2, CLONE_VM | CLONE_VFORK, gone from our memory at execve). So a
+ * cell costs no copy of page tables, and what goes wrong on the way is simply written
+ * into struct kn_cell. Init and task use raw calls only.
+ *
+ * The task is never PID 1, so its signals mean what they mean outside. Init waits for
+ * it, then kills and reaps all it left, and exits: the pidfd is readable when nothing of
+ * the cell runs any more. One cell at a time in a worker.
+ */
+#ifndef KN_STUB_CELL_H
+#define KN_STUB_CELL_H
+
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ipc/job.h"
+#include "sandbox/stub/mounts.h"
+#include "sandbox/stub/wall.h"
+
+enum { KN_CELL_RLIMITS_MAX = 6, KN_CELL_PATH_MAX = 4096 };
+
+struct kn_cell_rlimit {
+	int resource;
+	uint64_t value; /* soft and hard */
+};
+
+struct kn_cell {
+	/* The plan: written by the stub before the start, only read by init and task.
+	 */
+	const char *const *argv, *const *env;
+	const char *cwd;
+	int stdio[3];
+	bool pty;     /* stdio are one terminal: make it the controlling one */
+	bool new_ipc; /* an IPC namespace too */
+	struct kn_cell_mounts mounts;
+	struct kn_cell_rlimit rlimits[KN_CELL_RLIMITS_MAX];
+	uint32_t rlimit_n;
+	const struct kn_land *land;
+	const struct sock_filter *bpf;
+	uint32_t bpf_n;
+	int oom_fd;	     /* the stub's own oom_score_adj, or -1 */
+	const char *oom_low; /* what it is between tasks */
+
+	/* What became of it: written by init or task, read by the stub after the reap.
+	 */
+	enum kn_exec_step step;
+	int sys; /* errno */
+	const char *detail;
+	uint64_t begun_ns, ended_ns; /* CLOCK_MONOTONIC */
+	uint64_t init_cpu_ns;	     /* what making the cell took */
+	int wait_status;
+	bool oom_lowered;
+	char path[KN_CELL_PATH_MAX]; /* the program, when looked up in PATH */
+	/* ended: writer init, reader stub, while the cell still runs. 1 once the task
+	 * itself has ended by its own doing.
+	 * E1 init_reap store release <-> E2 kn_cell_has_ended load acquire, carries
+	 * ended_ns and wait_status. If init dies before E1 the cell was killed. */
+	uint32_t ended;
+
+	/* The stub's hold on it. */
+	int pid, pidfd;
+};
+
+/* Start it. The plan must stay as it is until the reap. 0, or a negative errno: there
+ * is no cell. */
+int kn_cell_start(struct kn_cell *c);
+/* Whether the task ended by itself; true is final. */
+bool kn_cell_has_ended(const struct kn_cell *c);
+/* Only once the pidfd is readable: reap init, close the pidfd. *out_user_us,
+ * *out_system_us, *out_max_rss: all processes of the cell, without init's own work. */
+int kn_cell_reap(struct kn_cell *c, uint64_t *out_user_us, uint64_t *out_system_us,
+    uint64_t *out_max_rss);
+
+/* In the task's process: everything up to the program. Never returns. */
+void kn_exec_task(void *cell);
+
+#endif

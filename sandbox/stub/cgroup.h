@@ -1,0 +1,43 @@
+/* sandbox/stub/cgroup.h: a task's share of the worker's cgroup, through the descriptors
+ * of the boot message: limits before a task, peak and events after it.
+ *
+ * Launcher, stub and a cell's init live in the same cgroup, so their part is added to
+ * each limit and taken off each figure. Values are written only when they change.
+ */
+#ifndef KN_STUB_CGROUP_H
+#define KN_STUB_CGROUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ipc/job.h"
+
+struct kn_cg {
+	int fd[KN_BOOT_FD_N]; /* owned for good; -1: this machine has none */
+	bool v2_mem, v2_cpu;
+	uint64_t mem_overhead, worker_mem;
+	uint32_t pids_overhead;
+	/* what stands in the files now; 0: not written yet */
+	uint64_t limit, swap, pids;
+	/* at the start of the task */
+	bool peak_reset;
+	uint64_t peak0, pids_peak0, cpu0_ns, own0_ns;
+	uint32_t oom0;
+};
+
+void kn_cg_init(struct kn_cg *g, const struct kn_boot *b, const int fd[KN_BOOT_FD_N]);
+bool kn_cg_holds_memory(const struct kn_cg *g);
+bool kn_cg_holds_pids(const struct kn_cg *g);
+bool kn_cg_counts_cpu(const struct kn_cg *g);
+
+/* Set the limits of one task and note where the counters stand. 0, or a negative errno
+ * with *out_what naming the file. */
+int kn_cg_begin(
+    struct kn_cg *g, const struct kn_job_limits *l, const char **out_what);
+/* Processor time of the worker since kn_cg_begin() without the stub's own; 0 if this
+ * machine does not count it. */
+uint64_t kn_cg_cpu_ns(const struct kn_cg *g);
+/* After the cell is gone: memory_peak, pids_peak, oom_kills of *r. */
+void kn_cg_end(struct kn_cg *g, struct kn_job_result *r);
+
+#endif

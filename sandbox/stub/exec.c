@@ -1,0 +1,167 @@
+/* sandbox/stub/exec.c: the task's process, from its birth to its program.
+ *
+ * The order of steps is the order in which they stop being possible: descriptors while
+ * they are open, Landlock before the descriptors go, limits and directory, the search
+ * for the program, and the cell filter last, after which only execve is called.
+ * Capabilities are gone already: init dropped and verified them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "sandbox/stub/cell.h"
+#include "sandbox/stub/sys.h"
+
+static _Noreturn void
+fail(struct kn_cell *c, enum kn_exec_step step, int r, const char *detail)
+{
+	c->step = step;
+	c->sys = -r;
+	c->detail = detail;
+	kn_sys_exit(127);
+}
+
+static void
+take_streams(struct kn_cell *c)
+{
+	long r = KN_SYS0(SYS_setsid);
+
+	if (r < 0)
+		fail(c, KN_EXEC_CELL, (int)r, "session");
+	for (int i = 0; i < 3; i++) {
+		r = KN_SYS3(SYS_dup3, c->stdio[i], i, 0);
+		if (r < 0)
+			fail(c, KN_EXEC_CELL, (int)r, "streams");
+	}
+	if (!c->pty)
+		return;
+	r = KN_SYS3(SYS_ioctl, 0, TIOCSCTTY, 0);
+	if (r < 0)
+		fail(c, KN_EXEC_CELL, (int)r, "terminal");
+}
+
+static void
+set_limits(struct kn_cell *c)
+{
+	for (uint32_t i = 0; i < c->rlimit_n; i++) {
+		struct rlimit l = { c->rlimits[i].value, c->rlimits[i].value };
+		long r =
+		    KN_SYS4(SYS_prlimit64, 0, c->rlimits[i].resource, &l, NULL);
+
+		if (r < 0)
+			fail(c, KN_EXEC_LIMITS, (int)r, "resource limits");
+	}
+}
+
+/* ---- finding the program ---- */
+
+/* 0 if path is a regular file that may be executed, else why not. */
+static int
+look_at(const char *path)
+{
+	struct stat st;
+	int r = kn_sys_stat(AT_FDCWD, path, &st, 0);
+
+	if (r < 0)
+		return r;
+	if (!S_ISREG(st.st_mode))
+		return -EACCES; /* as execve says of a directory */
+	return (int)KN_SYS3(SYS_faccessat, AT_FDCWD, path, 1 /* X_OK */);
+}
+
+static bool
+is_absent(int r)
+{
+	return r == -ENOENT || r == -ENOTDIR;
+}
+
+static const char *
+search_path(const struct kn_cell *c)
+{
+	for (const char *const *e = c->env; *e; e++)
+		if (!strncmp(*e, "PATH=", 5))
+			return *e + 5;
+	return "/usr/local/bin:/usr/bin:/bin"; /* as execvp does without one */
+}
+
+/* The first executable file of that name along PATH. A file that is there but may not
+ * be executed is remembered, and named if nothing better comes, as shells do. */
+static int
+search(struct kn_cell *c, const char *name)
+{
+	const char *dir = search_path(c);
+	size_t name_n = strlen(name);
+	int found = -ENOENT;
+
+	if (name_n == 0)
+		return -ENOENT;
+	for (;;) {
+		size_t n = strcspn(dir, ":");
+		size_t at = n;
+		int r = -ENAMETOOLONG;
+
+		if (n + name_n + 3 <= sizeof c->path) {
+			memcpy(c->path, dir, n);
+			if (n == 0) /* an empty element is the current directory */
+				c->path[at++] = '.';
+			c->path[at++] = '/';
+			memcpy(c->path + at, name, name_n + 1);
+			r = look_at(c->path);
+		}
+		if (r == 0)
+			return 0;
+		if (!is_absent(r) && r != -ENAMETOOLONG)
+			found = r;
+		if (dir[n] == '\0')
+			return found;
+		dir += n + 1;
+	}
+}
+
+static const char *
+find_program(struct kn_cell *c)
+{
+	const char *name = c->argv[0];
+	int r;
+
+	if (strchr(name, '/')) {
+		r = look_at(name);
+		if (r == 0)
+			return name;
+	} else {
+		r = search(c, name);
+		if (r == 0)
+			return c->path;
+	}
+	if (is_absent(r))
+		fail(c, KN_EXEC_LOOKUP, -ENOENT, name);
+	fail(c, KN_EXEC_EXEC, r, name);
+}
+
+void
+kn_exec_task(void *cell)
+{
+	struct kn_cell *c = cell;
+	const char *program;
+	int r;
+
+	take_streams(c);
+	r = kn_wall_land_restrict(c->land);
+	if (r < 0)
+		fail(c, KN_EXEC_WALL, r, "Landlock");
+	r = (int)KN_SYS3(SYS_close_range, 3, ~0u, 0);
+	if (r < 0)
+		fail(c, KN_EXEC_WALL, r, "close descriptors");
+	set_limits(c);
+	r = (int)KN_SYS1(SYS_chdir, c->cwd);
+	if (r < 0)
+		fail(c, KN_EXEC_CWD, r, c->cwd);
+	program = find_program(c);
+	r = kn_wall_filter(c->bpf, c->bpf_n);
+	if (r < 0)
+		fail(c, KN_EXEC_WALL, r, "seccomp");
+	r = (int)KN_SYS3(SYS_execve, program, c->argv, c->env);
+	/* ENOENT here: the file is there, its interpreter is not. */
+	fail(c, KN_EXEC_EXEC, r, program);
+}

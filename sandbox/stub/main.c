@@ -1,0 +1,24 @@
+/* sandbox/stub/main.c: knit-worker, the first process in a sandbox. It has no arguments
+ * and no environment worth reading: all it is told comes through descriptor 3. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sandbox/stub/stub.h"
+
+int
+main(void)
+{
+	static struct kn_stub stub;
+
+	stub.sock = KN_STUB_SOCK_FD;
+	if (fcntl(stub.sock, F_SETFD, FD_CLOEXEC) < 0 ||
+	    syscall(SYS_close_range, KN_STUB_EXE_FD + 1, ~0u, 0) < 0)
+		return 1;
+	if (kn_boot_stub(&stub) < 0)
+		return 1;
+	kn_serve(&stub);
+	/* We are PID 1: whatever might be left of the sandbox ends with us. */
+	return 0;
+}

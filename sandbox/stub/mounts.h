@@ -1,0 +1,46 @@
+/* sandbox/stub/mounts.h: the mounts of a worker's template namespace and of each cell.
+ *
+ * The template is made once: a private copy of what the launcher built. A cell copies
+ * it and covers /tmp, /dev/shm, /proc and /task with its own, which die with it. All
+ * functions use raw calls and return 0 (or a descriptor) or a negative errno.
+ */
+#ifndef KN_STUB_MOUNTS_H
+#define KN_STUB_MOUNTS_H
+
+#include <stdint.h>
+
+#include "ipc/control.h"
+
+/* Binds that stand below a folder which a cell covers: put back on top of it. */
+enum { KN_COVERED_MAX = 64, KN_COVERED_BYTES = 16 * 1024 };
+struct kn_covered {
+	char text[KN_COVERED_BYTES];
+	const char *at[KN_COVERED_MAX];
+	int fd[KN_COVERED_MAX]; /* scratch of the cell's init */
+	uint32_t n;
+};
+
+enum { KN_MOUNT_OPTS = 96 };
+struct kn_cell_mounts {
+	char tmp[KN_MOUNT_OPTS], shm[KN_MOUNT_OPTS]; /* tmpfs options */
+	int task_fd;				     /* detached tmpfs for /task */
+	struct kn_covered *covered;
+};
+
+/* A mount namespace of our own with nothing shared. *out_step: where it failed. */
+int kn_mounts_template(enum kn_boot_step *out_step);
+/* Every bind is the file that the supervisor resolved, and a cell's mount points exist.
+ * *out_at names the one that is not. */
+int kn_mounts_check(const struct kn_boot *b, const char **out_at);
+/* -E2BIG if there are too many. */
+int kn_mounts_find_covered(const struct kn_boot *b, struct kn_covered *out);
+
+/* Options of a tmpfs; 0 bytes means one page, 0 inodes as many as pages. */
+void kn_mounts_opts(
+    char out[KN_MOUNT_OPTS], uint64_t bytes, uint64_t inodes, const char *mode);
+/* A detached tmpfs: its descriptor, close-on-exec. */
+int kn_mounts_task_fs(uint64_t bytes, uint64_t inodes);
+/* In a cell's init: all of its mounts. *out_at names the one that failed. */
+int kn_mounts_cell(struct kn_cell_mounts *m, const char **out_at);
+
+#endif

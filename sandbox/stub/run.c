@@ -1,0 +1,491 @@
+/* sandbox/stub/run.c: one exec task, from the claimed slot to the published result.
+ *
+ * The deadlines of a task are kept here, whatever the supervisor is doing: the hard one
+ * runs from the claim. Why a cell is ended is decided once, before the kill; a task that
+ * ended by itself first keeps its own end, unless the accounts say that it was over a
+ * limit by then.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "ipc/clock.h"
+#include "ipc/err.h"
+#include "ipc/payload.h"
+#include "sandbox/stub/stub.h"
+#include "sandbox/stub/sys.h"
+
+enum {
+	ROOM_BYTES = 16 * 1024,	 /* to decode a job of ordinary size */
+	LARGE_BYTES = 64 * 1024, /* a payload whose pages are given back */
+	INIT_AND_STUB = 2,	 /* processes of ours in the sandbox's user namespace */
+};
+#define KILL_AGAIN_NS (10 * KN_MS_NS)
+/* Pages of program files, which max_rss has and a memory limit does not mean. */
+#define MAPPED_FILES_BYTES (16ull << 20)
+
+struct run {
+	struct kn_stub *s;
+	const struct kn_slot_head *head;
+	struct kn_job job;
+	struct kn_cell cell;
+	struct kn_job_result res;
+	int *fds;
+	int fd_n, stdio_n;
+	void *room;
+	size_t room_n; /* of a mapping; 0: the static one */
+	uint8_t *area; /* the job's bytes in the submit area, or NULL */
+	int task_fs;   /* detached tmpfs of /task, or -1 */
+	/* absolute, 0: none */
+	uint64_t hard_ns, soft_ns, grace_ns, kill_ns;
+	bool killing;
+};
+
+static void
+fail(struct run *r, enum kn_exec_step step, int neg_errno, const char *detail)
+{
+	r->res.step = step;
+	r->res.sys = (uint32_t)-neg_errno;
+	if (detail)
+		kn_err_printable(r->res.detail, sizeof r->res.detail, detail,
+		    (int)strnlen(detail, sizeof r->res.detail));
+}
+
+/* ---- before the start ---- */
+
+/* The job is decoded where it lies: the area is the worker's until it is freed, and the
+ * supervisor, who alone could write there, is whom we take orders from. */
+static int
+decode(struct run *r, const uint8_t *inline_bytes)
+{
+	static _Alignas(16) uint8_t small[ROOM_BYTES];
+	const struct kn_slot_head *h = r->head;
+	const uint8_t *bytes = inline_bytes;
+	size_t need = KN_JOB_ROOM(h->payload_len);
+
+	if (h->area == KN_AREA_INLINE) {
+		if (h->payload_len > KN_INLINE_MAX)
+			return -EBADMSG;
+	} else {
+		uint64_t max = r->s->slice.submit_area_bytes;
+
+		if (h->area >= KN_AREAS || h->payload_off > max ||
+		    h->payload_len > max - h->payload_off)
+			return -EBADMSG;
+		bytes = r->area = r->s->slice.submit_area + h->payload_off;
+	}
+	r->room = small;
+	if (need > sizeof small) {
+		void *p = mmap(NULL, need, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (p == MAP_FAILED)
+			return -ENOMEM;
+		r->room = p;
+		r->room_n = need;
+	}
+	if (kn_job_decode(bytes, h->payload_len, &r->job, r->room,
+		r->room_n ? r->room_n : sizeof small) < 0)
+		return -EBADMSG;
+	r->stdio_n = r->job.flags & KN_JOB_PTY ? 0 : 3;
+	return r->fd_n < r->stdio_n || (uint32_t)r->fd_n != h->fd_n ? -EBADMSG : 0;
+}
+
+static void
+add_rlimit(struct run *r, int resource, uint64_t value)
+{
+	struct kn_cell *c = &r->cell;
+	uint64_t hard = r->s->hard[resource];
+
+	c->rlimits[c->rlimit_n++] =
+	    (struct kn_cell_rlimit){ resource, value < hard ? value : hard };
+}
+
+static void
+plan_rlimits(struct run *r)
+{
+	const struct kn_job_limits *l = &r->job.limits;
+
+	/* 1 and not 0: it writes no file either, and unlike 0 it also keeps the kernel
+	 * from starting the host's core handler (core(5), core_pattern with a pipe). */
+	add_rlimit(r, RLIMIT_CORE, l->core ? l->core : 1);
+	add_rlimit(r, RLIMIT_NOFILE, l->nofile ? l->nofile : r->s->nofile);
+	if (l->fsize)
+		add_rlimit(r, RLIMIT_FSIZE, l->fsize);
+	if (l->stack)
+		add_rlimit(r, RLIMIT_STACK, l->stack);
+	/* Counted per user of the sandbox's own user namespace: only this worker. */
+	if (l->pids && !kn_cg_holds_pids(&r->s->cg))
+		add_rlimit(r, RLIMIT_NPROC, l->pids + INIT_AND_STUB);
+}
+
+static void
+plan_cell(struct run *r)
+{
+	struct kn_stub *s = r->s;
+	struct kn_cell *c = &r->cell;
+
+	c->argv = r->job.argv;
+	c->env = r->job.env;
+	c->cwd = r->job.cwd;
+	c->new_ipc = s->flags & KN_BOOT_NEW_IPC;
+	c->land = &s->land;
+	c->bpf = s->cell_bpf;
+	c->bpf_n = s->cell_bpf_n;
+	c->oom_fd = s->oom_fd;
+	c->oom_low = s->oom_low;
+	c->mounts.task_fd = r->task_fs;
+	c->mounts.covered = &s->covered;
+	memcpy(c->mounts.tmp, s->tmp_opts, sizeof c->mounts.tmp);
+	memcpy(c->mounts.shm, s->shm_opts, sizeof c->mounts.shm);
+	if (r->job.limits.tmp)
+		kn_mounts_opts(
+		    c->mounts.tmp, r->job.limits.tmp, s->tmp_inodes, "1777");
+	plan_rlimits(r);
+}
+
+static int
+make_terminal(struct run *r)
+{
+	struct kn_msg m = {
+		.type = KN_MSG_PTY, .task = r->head->task, .gen = r->head->gen
+	};
+	int master, slave, err;
+
+	err = kn_pty_open(r->job.rows, r->job.cols, &master, &slave);
+	if (err < 0)
+		return err;
+	if (kn_fd_send(r->s->sock, &m, sizeof m, &master, 1, 0) < 0)
+		kn_serve_abandon(r->s);
+	kn_sys_close(master);
+	r->cell.pty = true;
+	for (int i = 0; i < 3; i++)
+		r->cell.stdio[i] = slave;
+	return 0;
+}
+
+/* A large job was read once, page by page; its pages must not count as memory of the
+ * task, which starts from ours (exec keeps the peak of the memory it leaves). */
+static void
+give_pages_back(struct run *r)
+{
+	uintptr_t from, to;
+
+	if (!r->area || r->head->payload_len < LARGE_BYTES)
+		return;
+	from = ((uintptr_t)r->area + KN_PAGE - 1) & ~(uintptr_t)(KN_PAGE - 1);
+	to = ((uintptr_t)r->area + r->head->payload_len) & ~(uintptr_t)(KN_PAGE - 1);
+	/* Only our view of shared memory: what it holds stays. */
+	(void)KN_SYS3(SYS_madvise, from, to - from, MADV_DONTNEED);
+	if (r->s->refs_fd >= 0)
+		kn_sys_pwrite(r->s->refs_fd, "5", 1, 0);
+}
+
+/* Everything up to the running cell; 0 if there is one. */
+static int
+start(struct run *r, const uint8_t *inline_bytes)
+{
+	struct kn_stub *s = r->s;
+	const char *what = NULL;
+	int err = decode(r, inline_bytes);
+
+	if (err < 0) {
+		fail(r, KN_EXEC_CELL, err, "job record");
+		return -1;
+	}
+	r->hard_ns = kn_clock_after_ms(r->res.begun_ns, r->job.limits.hard_ms);
+	r->soft_ns = kn_clock_after_ms(r->res.begun_ns, r->job.limits.task_ms);
+	err = kn_cg_begin(&s->cg, &r->job.limits, &what);
+	if (err < 0) {
+		fail(r, KN_EXEC_LIMITS, err, what);
+		return -1;
+	}
+	r->task_fs = kn_mounts_task_fs(s->task_bytes, s->task_inodes);
+	if (r->task_fs < 0) {
+		fail(r, KN_EXEC_CELL, r->task_fs, "/task");
+		return -1;
+	}
+	err = kn_files_put(r->task_fs, &r->job, r->fds + r->stdio_n,
+	    (uint32_t)(r->fd_n - r->stdio_n), r->hard_ns, &what);
+	if (err < 0) {
+		if (err == -ETIMEDOUT)
+			r->res.cause = KN_CAUSE_HARD;
+		fail(r, KN_EXEC_FILES, err, what);
+		return -1;
+	}
+	give_pages_back(r);
+	if (r->job.flags & KN_JOB_PTY) {
+		err = make_terminal(r);
+		if (err < 0) {
+			fail(r, KN_EXEC_CELL, err, "terminal");
+			return -1;
+		}
+	} else {
+		memcpy(r->cell.stdio, r->fds, sizeof r->cell.stdio);
+	}
+	plan_cell(r);
+	err = kn_cell_start(&r->cell);
+	if (err < 0)
+		fail(r, KN_EXEC_CELL, err, "namespaces");
+	return err < 0 ? -1 : 0;
+}
+
+static void
+close_fds(struct run *r)
+{
+	if (r->cell.pty)
+		kn_sys_close_at(&r->cell.stdio[0]);
+	for (int i = 0; i < r->fd_n; i++)
+		kn_sys_close_at(&r->fds[i]);
+	r->fd_n = 0;
+}
+
+/* ---- while it runs ---- */
+
+/* The first cause stands, and none if the task ended before it. */
+static void
+decide(struct run *r, enum kn_cause cause)
+{
+	if (r->res.cause == KN_CAUSE_NONE && !kn_cell_has_ended(&r->cell))
+		r->res.cause = cause;
+}
+
+static void
+kill_cell(struct run *r, uint64_t now_ns)
+{
+	/* One pass over all processes of the sandbox but us; also over those that are
+	 * stopped, or fork at this moment. Again until the pidfd says that all are
+	 * gone, though once is enough on every kernel seen. */
+	(void)kn_sys_kill(-1, SIGKILL);
+	r->killing = true;
+	r->kill_ns = now_ns + KILL_AGAIN_NS;
+}
+
+/* Ask first: SIGTERM to all (init does not hear it), SIGKILL after grace_ms. */
+static void
+end_cell(struct run *r, enum kn_cause cause, uint64_t now_ns)
+{
+	if (r->killing || r->grace_ns)
+		return;
+	decide(r, cause);
+	(void)kn_sys_kill(-1, SIGTERM);
+	r->grace_ns = kn_clock_after_ms(now_ns, r->job.limits.grace_ms);
+	if (r->grace_ns == 0)
+		kill_cell(r, now_ns);
+}
+
+static void
+act_on_time(struct run *r, uint64_t now_ns)
+{
+	enum kn_cause passed;
+
+	if (kn_serve_stopping(r->s))
+		end_cell(r, KN_CAUSE_STOP, now_ns);
+	if (r->killing) {
+		if (now_ns >= r->kill_ns)
+			kill_cell(r, now_ns);
+		return;
+	}
+	if (r->hard_ns && now_ns >= r->hard_ns) {
+		decide(r, KN_CAUSE_HARD);
+		kill_cell(r, now_ns);
+		return;
+	}
+	passed = kn_watch_look(&r->s->watch, &r->s->cg, r->cell.pid,
+	    r->cell.init_cpu_ns, now_ns);
+	if (passed != KN_CAUSE_NONE) {
+		decide(r, passed);
+		kill_cell(r, now_ns);
+		return;
+	}
+	if (r->grace_ns && now_ns >= r->grace_ns)
+		kill_cell(r, now_ns);
+	else if (r->soft_ns && now_ns >= r->soft_ns)
+		end_cell(r, KN_CAUSE_SOFT, now_ns);
+}
+
+static void
+take_message(struct run *r)
+{
+	struct kn_order o = { KN_CAUSE_NONE, 0 };
+
+	kn_serve_message(r->s, false, r->head->task, r->head->gen, &o);
+	if (o.kill != KN_CAUSE_NONE) {
+		decide(r, o.kill);
+		kill_cell(r, kn_clock_now());
+	} else if (o.signo) {
+		/* If that number is another process by now, it is one of this cell. */
+		int pid = kn_watch_task_pid(&r->s->watch, r->cell.pid);
+
+		if (pid > 1)
+			(void)kn_sys_kill(pid, o.signo);
+	}
+}
+
+static uint64_t
+sooner(uint64_t a, uint64_t b)
+{
+	return a && (b == 0 || a < b) ? a : b;
+}
+
+static uint64_t
+next_ns(const struct run *r)
+{
+	uint64_t at = sooner(r->hard_ns, r->s->watch.next_ns);
+
+	if (r->killing)
+		return r->kill_ns;
+	return sooner(r->grace_ns ? r->grace_ns : r->soft_ns, at);
+}
+
+static void
+wait_for_cell(struct run *r)
+{
+	struct pollfd p[2] = { { .fd = r->cell.pidfd, .events = POLLIN },
+		{ .fd = r->s->sock, .events = POLLIN } };
+
+	kn_watch_begin(&r->s->watch, &r->s->cg, &r->job.limits, r->res.begun_ns);
+	for (;;) {
+		uint64_t now = kn_clock_now(), next;
+		struct timespec t = { 0, 0 };
+
+		act_on_time(r, now);
+		next = next_ns(r);
+		if (next > now) {
+			t.tv_sec = (time_t)((next - now) / KN_S_NS);
+			t.tv_nsec = (long)((next - now) % KN_S_NS);
+		}
+		if (kn_sys_ppoll(p, 2, next ? &t : NULL) < 0)
+			continue;
+		if (p[0].revents)
+			return;
+		if (p[1].revents)
+			take_message(r);
+	}
+}
+
+/* ---- when it is over ---- */
+
+/* Children whose parent ignores SIGCHLD leave no account to a waiter; the cgroup has
+ * counted them. */
+static void
+add_unwaited(struct run *r)
+{
+	uint64_t counted_us = kn_cg_cpu_ns(&r->s->cg) / 1000;
+	uint64_t known_us =
+	    r->res.user_us + r->res.system_us + r->cell.init_cpu_ns / 1000;
+
+	/* Below a millisecond it is the launcher, or the clock. */
+	if (counted_us > known_us + 1000)
+		r->res.user_us += counted_us - known_us;
+}
+
+/* What the looks could not see in time, the final accounts tell. */
+static void
+settle_cause(struct run *r)
+{
+	const struct kn_job_limits *l = &r->job.limits;
+	const struct kn_job_result *res = &r->res;
+
+	if (res->cause != KN_CAUSE_NONE || res->step != KN_EXEC_STARTED)
+		return;
+	if (r->hard_ns && res->ended_ns >= r->hard_ns)
+		r->res.cause = KN_CAUSE_HARD;
+	else if (l->cpu_ms && (res->user_us + res->system_us) / 1000 > l->cpu_ms)
+		r->res.cause = KN_CAUSE_CPU;
+	else if (l->memory && !kn_cg_holds_memory(&r->s->cg) &&
+		 res->max_rss > MAPPED_FILES_BYTES &&
+		 res->max_rss - MAPPED_FILES_BYTES > l->memory)
+		r->res.cause = KN_CAUSE_MEMORY;
+}
+
+static void
+settle(struct run *r)
+{
+	struct kn_cell *c = &r->cell;
+	struct kn_job_result *res = &r->res;
+	int err =
+	    kn_cell_reap(c, &res->user_us, &res->system_us, &res->max_rss);
+
+	kn_cg_end(&r->s->cg, res);
+	add_unwaited(r);
+	res->wait_status = c->wait_status;
+	if (c->begun_ns)
+		res->begun_ns = c->begun_ns;
+	res->ended_ns = c->ended_ns ? c->ended_ns : kn_clock_now();
+	if (c->step != KN_EXEC_STARTED)
+		fail(r, c->step, -c->sys, c->detail);
+	else if (err < 0)
+		fail(r, KN_EXEC_CELL, err, "reap");
+	else if (!c->ended && res->cause == KN_CAUSE_NONE && res->oom_kills == 0)
+		fail(r, KN_EXEC_CELL, -EIO, "init was killed");
+	settle_cause(r);
+}
+
+static void
+collect(struct run *r)
+{
+	struct kn_job_result *res = &r->res;
+
+	if (r->job.keep_n + r->job.collect_n == 0 || res->step != KN_EXEC_STARTED ||
+	    res->cause == KN_CAUSE_STOP || res->cause == KN_CAUSE_CANCEL)
+		return;
+	if (kn_files_collect(r->task_fs, &r->job, &r->s->collect, r->s->sock,
+		r->head->task, r->head->gen, &res->file_n) < 0)
+		kn_serve_abandon(r->s);
+}
+
+static void
+answer(struct run *r)
+{
+	uint8_t bytes[KN_JOB_RESULT_MAX];
+	struct kn_slot_head h = {
+		.kind = KN_REQ_EXEC,
+		.task = r->head->task,
+		.gen = r->head->gen,
+		.area = KN_AREA_INLINE,
+	};
+
+	if (r->res.ended_ns < r->res.begun_ns)
+		r->res.ended_ns = r->res.begun_ns;
+	h.payload_len = (uint32_t)kn_job_result_encode(&r->res, bytes, sizeof bytes);
+	if (r->head->area != KN_AREA_INLINE)
+		kn_payload_free(
+		    &r->s->slice.control->submit_freed, (int)r->head->area);
+	kn_serve_answer(r->s, &h, bytes);
+}
+
+void
+kn_run(struct kn_stub *s, const struct kn_slot_head *head,
+    const uint8_t inline_bytes[KN_INLINE_MAX], int *fds, int fd_n)
+{
+	static struct run run;
+	struct run *r = &run;
+
+	memset(r, 0, offsetof(struct run, cell));
+	memset(&r->cell, 0, offsetof(struct kn_cell, path));
+	memset(&r->res, 0, sizeof *r - offsetof(struct run, res));
+	r->s = s;
+	r->head = head;
+	r->fds = fds;
+	r->fd_n = fd_n;
+	r->task_fs = -1;
+	r->res.begun_ns = kn_clock_now();
+	r->res.wait_status = SIGKILL;
+	kn_control_begin(s->slice.control, head->task, head->gen, r->res.begun_ns);
+	if (start(r, inline_bytes) == 0) {
+		close_fds(r);
+		wait_for_cell(r);
+		settle(r);
+		collect(r);
+	} else {
+		close_fds(r);
+		r->res.ended_ns = kn_clock_now();
+	}
+	kn_sys_close_at(&r->task_fs);
+	if (r->room_n)
+		munmap(r->room, r->room_n);
+	answer(r);
+	kn_control_end(s->slice.control);
+}

@@ -1,0 +1,48 @@
+/* sandbox/stub/wall.h: the walls of the stub itself and of a task: capabilities,
+ * no_new_privs, the two seccomp filters, Landlock.
+ *
+ * Raw calls only (sandbox/stub/sys.h): kn_wall_cell_caps() runs in a cell's init and
+ * kn_wall_* of a task in its process before execve. All return 0 or a negative errno.
+ *
+ * Kernel keys have no wall of their own here: keyctl, add_key and request_key are
+ * refused by the filters, and a fresh session keyring would not hide the per-user one.
+ */
+#ifndef KN_STUB_WALL_H
+#define KN_STUB_WALL_H
+
+#include <linux/filter.h>
+#include <stdint.h>
+
+#include "ipc/control.h"
+
+/* Keep CAP_SYS_ADMIN (of the sandbox's own user namespace) in permitted and effective,
+ * for making cells, and nothing else anywhere: bounding, inheritable and ambient sets
+ * are emptied. The launcher must leave us CAP_SETPCAP, which emptying the bounding set
+ * takes; it goes here too. */
+int kn_wall_stub_caps(void);
+/* Ask the kernel: -EPERM if any bit but that one is left in any set. */
+int kn_wall_stub_caps_verify(void);
+/* In a cell, once its mounts stand: drop the last one, and look. */
+int kn_wall_cell_caps(void);
+
+int kn_wall_no_new_privs(void); /* set it, and look */
+int kn_wall_filter(const struct sock_filter *prog, uint32_t n);
+
+/* What Landlock rules of a cell need, gathered once per worker. */
+enum { KN_LAND_WRITABLE_MAX = 256 };
+struct kn_land {
+	uint32_t abi; /* 0: do not apply */
+	int root_fd, dev_fd;
+	int writable_fd[KN_LAND_WRITABLE_MAX]; /* writable binds */
+	uint8_t writable_dir[KN_LAND_WRITABLE_MAX];
+	uint32_t writable_n;
+};
+/* Open what is needed; binds are the boot record's. */
+int kn_wall_land_open(
+    struct kn_land *l, uint32_t abi, const struct kn_boot_bind *binds, uint32_t bind_n);
+/* Restrict the calling process: reading and executing anywhere, writing below /task,
+ * /tmp, /dev/shm and writable binds, to devices, and to its own /proc files; signals
+ * and abstract sockets of others are out of reach. */
+int kn_wall_land_restrict(const struct kn_land *l);
+
+#endif

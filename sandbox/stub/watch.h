@@ -1,0 +1,35 @@
+/* sandbox/stub/watch.h: limits that nobody else holds, kept by looking.
+ *
+ * Processor time is read from the cgroup where there is one, else summed over the
+ * processes of the cell; memory is summed over them where no cgroup holds the limit.
+ * The next look is set by how soon the limit could be reached at full speed, so a task
+ * far from its limits is hardly looked at. What the looks miss by their grain, the final
+ * accounts tell (sandbox/stub/run.c).
+ */
+#ifndef KN_STUB_WATCH_H
+#define KN_STUB_WATCH_H
+
+#include <stdint.h>
+
+#include "ipc/job.h"
+
+struct kn_cg;
+
+struct kn_watch {
+	int proc_fd;   /* /proc of the sandbox: the stub is 1, the rest is the cell */
+	uint32_t cpus; /* that a cell may use at once */
+	/* of the present task; 0: nothing to watch */
+	uint64_t cpu_limit_ns, memory_limit;
+	uint64_t next_ns; /* when to look, CLOCK_MONOTONIC; 0: never */
+};
+
+void kn_watch_begin(struct kn_watch *w, const struct kn_cg *g,
+    const struct kn_job_limits *l, uint64_t now_ns);
+/* Look if it is time. Returns the limit that is passed, or KN_CAUSE_NONE. init_pid and
+ * init_cpu_ns: the cell's init, whose own work does not count. */
+enum kn_cause kn_watch_look(struct kn_watch *w, const struct kn_cg *g, int init_pid,
+    uint64_t init_cpu_ns, uint64_t now_ns);
+/* The pid, as the stub sees it, of the process that init started first; 0: none. */
+int kn_watch_task_pid(const struct kn_watch *w, int init_pid);
+
+#endif
