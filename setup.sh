@@ -96,7 +96,7 @@ install_missing() {
 		return
 	fi
 	say "missing:$missing"
-	[ $manager = none ] && die "this system has none of apt-get, dnf, apk;" \
+	[ "$manager" = none ] && die "this system has none of apt-get, dnf, apk;" \
 		"install by hand:$missing"
 	sudo=
 	if [ "$(id -u)" != 0 ]; then
