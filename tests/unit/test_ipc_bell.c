@@ -76,7 +76,34 @@ a_counter_that_is_full_still_wakes(void **state)
 	assert_true(drain() > 0);
 }
 
-enum { ANSWERS = 30000 };
+enum { ANSWERS = 60000 };
+
+/* One answer at a time, each awaited before the next: a ring that comes too late would
+ * otherwise be made good by the next one, and the loss not be seen. */
+/* Both sides do, so that they meet at every point of the way to sleep. */
+static void
+dawdle(uint32_t *seed)
+{
+	*seed = *seed * 1664525 + 1013904223;
+	for (volatile uint32_t i = *seed >> 23; i; i--)
+		;
+}
+
+/* On two CPUs where there are two: on one they never meet halfway. */
+static void
+pin(int nth)
+{
+	cpu_set_t may, one;
+
+	if (sched_getaffinity(0, sizeof may, &may) < 0 || CPU_COUNT(&may) < 2)
+		return;
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &may) && nth-- == 0) {
+			CPU_ZERO(&one);
+			CPU_SET(cpu, &one);
+			sched_setaffinity(0, sizeof one, &one);
+		}
+}
 
 static int
 answer_and_ring(void *arg)
@@ -89,17 +116,19 @@ answer_and_ring(void *arg)
 	int sealed;
 
 	(void)arg;
+	pin(1);
 	if (kn_arena_map_slice(arena.fd, &arena.layout, pool_id, 0, &m, &sealed, NULL) <
 	    0)
 		return 1;
 	kn_slice_at(m.p, &arena.layout, &mine);
 	for (h.task = 0; h.task < ANSWERS; h.task++) {
-		seed = seed * 1664525 + 1013904223;
-		for (volatile uint32_t i = seed >> 22; i; i--)
-			; /* meets the supervisor at every point of its way to sleep */
+		dawdle(&seed);
 		while (!kn_return_publish(&tx, &mine, &h, NULL))
 			sched_yield();
 		kn_bell_ring(mine.control, bell);
+		while (kn_shm_load32_acquire(&mine.control->return_retired) !=
+		       tx.published)
+			;
 	}
 	return 0;
 }
@@ -112,14 +141,17 @@ the_supervisor_never_sleeps_over_an_answer(void **state)
 	struct kn_slot_head h;
 	uint8_t in[KN_INLINE_MAX];
 	pid_t pid = start_child(answer_and_ring, NULL);
-	uint32_t next = 0;
+	uint32_t next = 0, seed = 77;
 	unsigned slept = 0;
 	int status;
 
 	(void)state;
+	pin(0);
 	while (next < ANSWERS) {
-		int slot = kn_return_peek(&rx, &sl, &h, in);
+		int slot;
 
+		dawdle(&seed);
+		slot = kn_return_peek(&rx, &sl, &h, in);
 		if (slot < 0) {
 			kn_bell_arm(sl.control);
 			slot = kn_return_peek(&rx, &sl, &h, in);
