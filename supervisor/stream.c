@@ -211,7 +211,7 @@ kn_stream_start(struct kn_entry *e)
 static bool
 watch_one(struct kn_entry *e, struct kn_watch *w, int fd, uint32_t ev, kn_watch_fn fn)
 {
-	return fd < 0 || w->fd >= 0 ||
+	return fd < 0 || w->fn ||
 	       kn_loop_add(&e->sup->loop, w, fd, ev, fn, e, NULL) == 0;
 }
 

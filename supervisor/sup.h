@@ -67,6 +67,7 @@ void kn_sup_close(struct kn_sup *s); /* kills and reaps what is left */
 struct kn_sup_counts {
 	uint32_t workers, running, queued;
 	uint64_t answered, worker_spawned, worker_lost, stolen, doorbell_missed;
+	uint64_t bugs; /* events that could not be: ours, must stay 0 */
 };
 void kn_sup_count(const struct kn_sup *s, struct kn_sup_counts *out);
 const struct kn_layers *kn_sup_layers(const struct kn_sup *s);

@@ -135,15 +135,10 @@ look_at_workers(struct kn_sup *s)
 
 	for (uint32_t i = 0; i < s->worker_n; i++) {
 		struct kn_wk *w = &s->wk[i];
-		bool rang = w->rang;
-		unsigned k;
 
 		if (!w->live)
 			continue;
-		k = kn_view_look(w);
-		if (k && !rang && s->watchdog_hit)
-			s->doorbell_missed++;
-		n += k;
+		n += kn_view_look(w);
 		kn_view_tell_bad(w);
 	}
 	s->watchdog_hit = false;
@@ -184,10 +179,6 @@ own_timers(struct kn_sup *s, uint64_t now)
 	if (s->tick_ns && s->tick_ns <= now) {
 		s->tick_ns = now + s->tick_every_ns;
 		s->tick(s->tick_ctx);
-	}
-	if (s->watchdog_ns && s->watchdog_ns <= now) {
-		s->watchdog_ns = 0;
-		s->watchdog_hit = true;
 	}
 }
 
@@ -241,10 +232,7 @@ next_deadline(struct kn_sup *s, uint64_t now)
 			earliest(&d, w->gone_by_ns);
 		waiting |= w->outstanding > 0;
 	}
-	if (!waiting)
-		s->watchdog_ns = 0;
-	else if (!s->watchdog_ns)
-		s->watchdog_ns = now + KN_DOORBELL_MS * KN_MS_NS;
+	s->watchdog_ns = waiting ? now + KN_DOORBELL_MS * KN_MS_NS : 0;
 	earliest(&d, s->watchdog_ns);
 	earliest(&d, s->late_first ? s->late_first->late_ns : 0);
 	earliest(&d, s->stop_ns);
@@ -293,6 +281,7 @@ kn_turn_run(struct kn_sup *s, struct kn_err *e)
 		now = kn_clock_now();
 		if (kn_loop_wait(&s->loop, now, next_deadline(s, now), e) < 0)
 			return -1;
+		s->watchdog_hit = s->watchdog_ns && kn_clock_now() >= s->watchdog_ns;
 	}
 	return -1;
 }

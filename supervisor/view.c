@@ -193,6 +193,9 @@ on_result(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
 	if (w->bad)
 		return;
 	hold_times(e, &r, ev.now_ns);
+	if (s->watchdog_hit && !w->rang &&
+	    ev.now_ns - r.ended_ns > KN_DOORBELL_MS * KN_MS_NS / 2)
+		s->doorbell_missed++; /* nobody rang, and it lay there */
 	e->result = r;
 	e->has_result = true;
 	w->results++;
