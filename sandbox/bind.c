@@ -260,7 +260,7 @@ static int
 check_counts(const struct kn_policy *p, struct kn_err *e)
 {
 	static const char *const covered[] = { "/tmp", "/dev/shm", "/task" };
-	size_t writable = 0, in_cells = 0;
+	size_t n = 0, writable = 0, in_cells = 0;
 	const char *rest;
 
 	for (size_t i = 0; i < p->fs.mount_n; i++) {
@@ -268,9 +268,18 @@ check_counts(const struct kn_policy *p, struct kn_err *e)
 
 		if (!m->user || m->type != KN_MOUNT_BIND)
 			continue;
+		n++;
 		writable += m->writable;
 		for (size_t j = 0; j < sizeof(covered) / sizeof(covered[0]); j++)
 			in_cells += below(m->at, covered[j], &rest);
+	}
+	if (n > KN_BIND_MAX) {
+		kn_err_set(e, KN_EK_CONFIG,
+		    "/filesystem/mounts: %zu binds, at most %d are possible", n,
+		    KN_BIND_MAX);
+		kn_err_hint(
+		    e, "bind a directory that holds them in place of each file");
+		return -1;
 	}
 	if (writable > KN_BIND_WRITABLE_MAX)
 		return kn_err_set(e, KN_EK_CONFIG,

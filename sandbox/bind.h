@@ -17,6 +17,8 @@ struct kn_mount;
 struct kn_err;
 
 enum {
+	KN_BIND_MAX = 1000, /* bwrap looks through all mounts for each: 1000 take 2 s
+			       and more, 3000 half a minute */
 	KN_BIND_WRITABLE_MAX = 256, /* Landlock rules of a cell */
 	KN_BIND_COVERED_MAX = 64,   /* binds that each cell puts back on its own /tmp */
 };

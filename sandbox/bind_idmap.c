@@ -54,9 +54,16 @@ plan_one(struct kn_bind *b, int userns_fd, uint32_t uid, struct kn_err *e)
 		b->idmap = true;
 		return 0;
 	}
-	if (!at_idmap)
-		return kn_err_sys(
+	if (!at_idmap) {
+		kn_err_sys(
 		    e, KN_EK_HOST, "%s: copy the mount of %s", m->origin, m->source);
+		if (err == EPERM)
+			kn_err_hint(e,
+			    "root of a user namespace needs a mount namespace "
+			    "of the same (unshare --user --mount), or start it "
+			    "as an ordinary user");
+		return -1;
+	}
 	if (m->writable) {
 		errno = err;
 		kn_err_sys(e, KN_EK_HOST,

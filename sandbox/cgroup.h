@@ -36,9 +36,13 @@ bool kn_cgroup_has_kill(const struct kn_cgroup *g);
 /* Make or clean w's directories, set the worker's caps (0: none), swap 0. */
 int kn_cgroup_prepare(
     struct kn_cgroup *g, uint32_t w, uint64_t memory, uint64_t pids, struct kn_err *e);
-/* Descriptors of the cgroup.procs files that the launching child writes "0" to before
- * it drops its privileges; borrowed, valid until the worker is released. */
+/* Descriptors of the files that the launching child, single-threaded, writes "0" to
+ * before it drops its privileges; borrowed, valid until the worker is released. The v2
+ * hierarchy's comes last. */
 size_t kn_cgroup_join_fds(struct kn_cgroup *g, uint32_t w, int *fds, size_t max);
+/* The v2 leaf as a directory for clone3(CLONE_INTO_CGROUP), which replaces the last of
+ * the join descriptors at a fraction of its cost; -1 if there is none. Borrowed. */
+int kn_cgroup_clone_fd(struct kn_cgroup *g, uint32_t w);
 /* Fill fds[KN_BOOT_FD_MEM_LIMIT..] with fresh descriptors (caller closes), set bits in
  * *has and format flags in *flags; -1 where this machine has no such file. */
 int kn_cgroup_boot_fds(struct kn_cgroup *g, uint32_t w, int fds[KN_BOOT_FD_N],

@@ -16,6 +16,8 @@
 #include "sandbox/idmap.h"
 #include "sandbox/launch_int.h"
 
+enum { FDS_BESIDES = 512 }; /* what the rest of the program has open */
+
 /* The static stub, embedded by the linker (Makefile). */
 extern const char kn_stub_image[], kn_stub_image_end[];
 
@@ -87,8 +89,9 @@ plan_child_binds(struct kn_launcher *l, size_t user_n, struct kn_err *e)
 
 	l->child_binds = calloc(user_n, sizeof(l->child_binds[0]));
 	l->child_paths = calloc(user_n, sizeof(l->child_paths[0]));
+	l->child_trees = calloc(user_n, sizeof(l->child_trees[0]));
 	l->userns = malloc(l->worker_n * sizeof(l->userns[0]));
-	if (!l->child_binds || !l->child_paths || !l->userns)
+	if (!l->child_binds || !l->child_paths || !l->child_trees || !l->userns)
 		return kn_err_sys(e, KN_EK_HOST, "allocate the table of binds");
 	for (uint32_t w = 0; w < l->worker_n; w++)
 		l->userns[w] = -1;
@@ -202,12 +205,38 @@ build_argv(struct kn_launcher *l, struct kn_err *e)
 	return rc;
 }
 
+/* Every bind and every file by content holds a descriptor here, and another while it is
+ * brought along. The soft limit is ours to raise; what we start gets the old one. */
+static int
+raise_nofile(struct kn_launcher *l, struct kn_err *e)
+{
+	rlim_t need = 2 * (rlim_t)l->policy->fs.mount_n + FDS_BESIDES;
+	struct rlimit now;
+
+	if (getrlimit(RLIMIT_NOFILE, &l->nofile) < 0)
+		return kn_err_sys(e, KN_EK_HOST, "read the limit of open files");
+	if (need <= l->nofile.rlim_cur)
+		return 0;
+	now = l->nofile;
+	now.rlim_cur = now.rlim_max;
+	if (need <= now.rlim_max && setrlimit(RLIMIT_NOFILE, &now) == 0)
+		return 0;
+	kn_err_set(e, KN_EK_CONFIG,
+	    "/filesystem/mounts: %zu mounts need %llu open files, and the limit is "
+	    "%llu",
+	    l->policy->fs.mount_n, (unsigned long long)need,
+	    (unsigned long long)l->nofile.rlim_max);
+	kn_err_hint(e, "bind a directory that holds them, or raise it: ulimit -n");
+	return -1;
+}
+
 static int
 build(struct kn_launcher *l, struct kn_err *e)
 {
 	size_t user_n = 0;
 
-	if (check_host(l, e) < 0 || kn_bind_resolve(l->policy, &l->binds, e) < 0)
+	if (check_host(l, e) < 0 || raise_nofile(l, e) < 0 ||
+	    kn_bind_resolve(l->policy, &l->binds, e) < 0)
 		return -1;
 	for (size_t i = 0; i < l->policy->fs.mount_n; i++)
 		user_n += l->binds[i].fd >= 0;
@@ -272,6 +301,7 @@ kn_launcher_free(struct kn_launcher *l)
 	free(l->data_scratch);
 	free(l->child_binds);
 	free(l->child_paths);
+	free(l->child_trees);
 	free(l->userns);
 	kn_argv_fini(&l->argv);
 	kn_argv_fini(&l->packed);

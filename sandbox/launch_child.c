@@ -36,12 +36,12 @@ static const char *const step_text[] = {
 	[0] = "start",
 	[KN_STEP_SIGNALS] = "reset signals",
 	[KN_STEP_CGROUP] = "join the worker's cgroup",
+	[KN_STEP_TREE] = "copy the mount of a bind",
+	[KN_STEP_IDMAP] = "show a bind under the worker's uid",
 	[KN_STEP_UNSHARE] = "make a mount namespace",
 	[KN_STEP_PRIVATE] = "detach its mounts from the machine's",
 	[KN_STEP_TMPFS] = "mount a private directory for binds",
 	[KN_STEP_POINT] = "make a mount point for a bind",
-	[KN_STEP_TREE] = "copy the mount of a bind",
-	[KN_STEP_IDMAP] = "show a bind under the worker's uid",
 	[KN_STEP_ATTACH] = "attach a bind",
 	[KN_STEP_GROUPS] = "drop supplementary groups",
 	[KN_STEP_GID] = "take the worker's gid",
@@ -52,7 +52,7 @@ static const char *const step_text[] = {
 	[KN_STEP_PARENT] = "find the supervisor alive",
 	[KN_STEP_FDS] = "arrange descriptors",
 	[KN_STEP_CHDIR] = "enter /",
-	[KN_STEP_RLIMIT] = "forbid core files",
+	[KN_STEP_RLIMIT] = "set resource limits",
 	[KN_STEP_EXEC] = "execute bwrap",
 };
 _Static_assert(
@@ -91,9 +91,19 @@ reset_signals(void)
 	return setsid() < 0 && errno != EPERM ? -1 : 0;
 }
 
+/* The copies are made before the mount namespace is left: a descriptor of the old one
+ * cannot be cloned from within the new. Detached trees can go anywhere. */
 static void
 bring_binds(const struct kn_child *c)
 {
+	for (size_t i = 0; i < c->bind_n; i++) {
+		bool at_idmap;
+		int ns = c->binds[i].idmap ? c->userns_fd : -1;
+
+		c->trees[i] = kn_idmap_clone(c->binds[i].fd, ns, &at_idmap);
+		if (c->trees[i] < 0)
+			die(c->report_fd, at_idmap ? KN_STEP_IDMAP : KN_STEP_TREE, i);
+	}
 	if (unshare(CLONE_NEWNS) < 0)
 		die(c->report_fd, KN_STEP_UNSHARE, 0);
 	/* Slave, not private: what the machine unmounts must not stay busy in here. */
@@ -104,18 +114,12 @@ bring_binds(const struct kn_child *c)
 		die(c->report_fd, KN_STEP_TMPFS, 0);
 	for (size_t i = 0; i < c->bind_n; i++) {
 		const struct kn_child_bind *b = &c->binds[i];
-		bool at_idmap;
-		int tree;
 
 		if (b->is_dir ? mkdir(b->path, 0700) < 0
 			      : mknod(b->path, S_IFREG | 0600, 0) < 0)
 			die(c->report_fd, KN_STEP_POINT, i);
-		tree = kn_idmap_clone(b->fd, b->idmap ? c->userns_fd : -1, &at_idmap);
-		if (tree < 0)
-			die(c->report_fd, at_idmap ? KN_STEP_IDMAP : KN_STEP_TREE, i);
-		if (kn_idmap_attach(tree, b->path) < 0)
+		if (kn_idmap_attach(c->trees[i], b->path) < 0)
 			die(c->report_fd, KN_STEP_ATTACH, i);
-		close(tree);
 	}
 }
 
@@ -219,7 +223,8 @@ kn_child_run(const struct kn_child *c)
 	if (chdir("/") < 0)
 		die(report, KN_STEP_CHDIR, 0);
 	umask(022);
-	if (setrlimit(RLIMIT_CORE, &none) < 0)
+	if (setrlimit(RLIMIT_CORE, &none) < 0 ||
+	    setrlimit(RLIMIT_NOFILE, &c->nofile) < 0)
 		die(report, KN_STEP_RLIMIT, 0);
 	/* No environment: bwrap's stays readable in the sandbox as /proc/1/environ. */
 	execve(c->path, c->argv, empty);

@@ -10,17 +10,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 enum kn_launch_step {
 	KN_STEP_SIGNALS = 1, /* default dispositions, nothing blocked, own session */
 	KN_STEP_CGROUP,	     /* write "0" to each cgroup.procs */
+	KN_STEP_TREE,	     /* index: bind */
+	KN_STEP_IDMAP,	     /* index: bind */
 	KN_STEP_UNSHARE,     /* root with binds: a mount namespace for the idmaps */
 	KN_STEP_PRIVATE,     /* nothing of it comes back to the machine */
 	KN_STEP_TMPFS,	     /* where the idmapped trees go; only we can enter */
 	KN_STEP_POINT,	     /* index: bind */
-	KN_STEP_TREE,	     /* index: bind */
-	KN_STEP_IDMAP,	     /* index: bind */
 	KN_STEP_ATTACH,	     /* index: bind */
 	KN_STEP_GROUPS,
 	KN_STEP_GID,
@@ -31,7 +32,7 @@ enum kn_launch_step {
 	KN_STEP_PARENT,	   /* the parent died before that took hold */
 	KN_STEP_FDS,
 	KN_STEP_CHDIR,
-	KN_STEP_RLIMIT,
+	KN_STEP_RLIMIT, /* no core files; descriptors as the caller had them */
 	KN_STEP_EXEC,
 	KN_STEP_N
 };
@@ -67,6 +68,8 @@ struct kn_child {
 	const char *mount_dir; /* NULL: no binds to bring */
 	const struct kn_child_bind *binds;
 	size_t bind_n;
+	int *trees;	      /* room for bind_n */
+	struct rlimit nofile; /* as it was before we raised it for our tables */
 };
 /* 0 to 4 as in ipc/control.h */
 enum { KN_CHILD_ARGS_FD = 5, KN_CHILD_REPORT_FD = 6, KN_CHILD_DATA_FD = 7 };

@@ -32,6 +32,8 @@ struct kn_launcher {
 	struct kn_child_bind *child_binds; /* root: the user binds */
 	size_t child_bind_n;
 	char **child_paths; /* owned, child_bind_n */
+	int *child_trees;   /* for the child's use */
+	struct rlimit nofile;
 	const char *mount_dir;
 	char **data_paths; /* owned, data_n: "/proc/self/fd/N" */
 	size_t data_n;

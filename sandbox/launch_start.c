@@ -61,7 +61,8 @@ static int
 start_error(const struct kn_launcher *l, const struct kn_step_err *r, struct kn_err *e)
 {
 	enum kn_launch_step step = (enum kn_launch_step)r->step;
-	bool of_bind = step >= KN_STEP_POINT && step <= KN_STEP_ATTACH;
+	bool of_bind = step == KN_STEP_TREE || step == KN_STEP_IDMAP ||
+		       step == KN_STEP_POINT || step == KN_STEP_ATTACH;
 
 	errno = r->sys;
 	if (step == KN_STEP_EXEC)
@@ -104,19 +105,29 @@ await_exec(const struct kn_launcher *l, int report, struct kn_err *e)
 	}
 }
 
+/* Into the v2 leaf by the clone itself where the kernel allows it, else as the others.
+ */
 static int
-spawn(const struct kn_child *c, struct kn_proc *out, struct kn_err *e)
+spawn(struct kn_child *c, int clone_fd, struct kn_proc *out, struct kn_err *e)
 {
 	int pidfd = -1;
 	struct clone_args ca = {
-		.flags = CLONE_PIDFD,
+		.flags = CLONE_PIDFD | (clone_fd >= 0 ? CLONE_INTO_CGROUP : 0),
 		.pidfd = (uint64_t)(uintptr_t)&pidfd,
 		.exit_signal = SIGCHLD,
+		.cgroup = clone_fd >= 0 ? (uint64_t)clone_fd : 0,
 	};
-	long pid = syscall(SYS_clone3, &ca, sizeof(ca));
+	size_t join_n = c->join_n;
+	long pid;
 
+	if (clone_fd >= 0)
+		c->join_n--;
+	pid = syscall(SYS_clone3, &ca, sizeof(ca));
 	if (pid == 0)
 		kn_child_run(c);
+	c->join_n = join_n;
+	if (pid < 0 && clone_fd >= 0)
+		return spawn(c, -1, out, e);
 	if (pid < 0)
 		return kn_err_sys(e, KN_EK_HOST, "fork");
 	out->pidfd = pidfd;
@@ -148,6 +159,8 @@ plan(
 	c->data_paths = (const char *const *)l->data_paths;
 	c->data_n = l->data_n;
 	c->scratch = l->data_scratch;
+	c->nofile = l->nofile;
+	c->trees = l->child_trees;
 	c->root = l->host->root;
 	c->uid = l->host->worker_uid_base + w;
 	c->userns_fd = -1;
@@ -180,7 +193,7 @@ kn_launch_start(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 	c.report_fd = x.report[1];
 	c.stderr_fd = x.err[1];
 	c.sock_fd = x.sock[1];
-	if (spawn(&c, &lw.proc, e) < 0)
+	if (spawn(&c, kn_cgroup_clone_fd(l->cgroup, w), &lw.proc, e) < 0)
 		goto fail;
 	kn_fd_close(&x.report[1]);
 	if (await_exec(l, x.report[0], e) < 0)
