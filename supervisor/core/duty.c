@@ -22,19 +22,33 @@ earlier_of(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* When the hard clock of the lane's first task starts. could_ns: since when the worker
- * could take it. What the worker says about it counts only between publication and the
- * time by which it had to claim. */
+static uint64_t
+allowed_ns(const struct kn_pool *p, const struct kn_core_task *k)
+{
+	return (k->hard_ms + (uint64_t)p->c.hard_slack_ms) * KN_CORE_MS;
+}
+
+/* How long a worker that could claim k may wait; 0: for ever. Without a claim_ms the
+ * hard limit has to do: a task that is never claimed would never be late. */
+static uint64_t
+claim_ns(const struct kn_pool *p, const struct kn_core_task *k)
+{
+	if (p->c.claim_ms != 0)
+		return p->c.claim_ms * KN_CORE_MS;
+	return k->hard_ms != 0 ? allowed_ns(p, k) : 0;
+}
+
+/* When the hard clock of a claimed task starts. could_ns: since when the worker could
+ * take it. What the worker says about it counts only between publication and the time
+ * by which it had to claim. */
 static uint64_t
 start_ns(const struct kn_pool *p, const struct kn_core_task *k, uint64_t could_ns)
 {
-	uint64_t latest_ns = could_ns + p->c.claim_ms * KN_CORE_MS;
+	uint64_t latest_ns = could_ns + claim_ns(p, k);
 
 	if (k->begun_ns != 0)
 		return earlier_of(later_of(k->begun_ns, k->published_ns), latest_ns);
-	if (k->state == KN_TASK_CLAIMED)
-		return earlier_of(later_of(k->claimed_ns, could_ns), latest_ns);
-	return latest_ns;
+	return earlier_of(later_of(k->claimed_ns, could_ns), latest_ns);
 }
 
 static void
@@ -42,26 +56,19 @@ head_duties(const struct kn_pool *p, const struct kn_core_worker *w, struct kn_d
 {
 	uint32_t t = w->lane.head;
 	const struct kn_core_task *k = &p->task[t];
+	uint64_t could_ns = later_of(k->published_ns, w->head_since_ns);
 
 	if (k->state == KN_TASK_PUBLISHING)
 		return; /* the shell's answer comes before time goes on */
-	uint64_t could_ns = later_of(k->published_ns, w->head_since_ns);
-	if (k->state == KN_TASK_PUBLISHED && p->c.claim_ms != 0) {
-		/* Whether it is claimed is settled first; then the hard clock matters.
-		 */
-		if (k->take == KN_TAKE_NONE)
-			earlier(
-			    d, KN_DUTY_CLAIM, t, could_ns + p->c.claim_ms * KN_CORE_MS);
-		if (k->looked)
-			return;
-	}
-	if (k->hard_ms == 0)
-		return;
-	uint64_t allowed_ns = (k->hard_ms + (uint64_t)p->c.hard_slack_ms) * KN_CORE_MS;
-	if (k->begun_ns == 0 && !k->looked)
-		earlier(d, KN_DUTY_LOOK, t, could_ns + allowed_ns);
-	else
-		earlier(d, KN_DUTY_HARD, t, start_ns(p, k, could_ns) + allowed_ns);
+	/* Whether it is claimed is settled first; then the hard clock matters. */
+	if (k->state == KN_TASK_PUBLISHED && k->take == KN_TAKE_NONE &&
+	    claim_ns(p, k) != 0)
+		earlier(d, KN_DUTY_CLAIM, t, could_ns + claim_ns(p, k));
+	if (k->hard_ms != 0 && k->begun_ns == 0 && !k->looked)
+		earlier(d, KN_DUTY_LOOK, t, could_ns + allowed_ns(p, k));
+	else if (k->hard_ms != 0 && k->state == KN_TASK_CLAIMED)
+		earlier(
+		    d, KN_DUTY_HARD, t, start_ns(p, k, could_ns) + allowed_ns(p, k));
 }
 
 static void

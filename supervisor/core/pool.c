@@ -154,7 +154,7 @@ kn_pool_fail(struct kn_pool *p, enum kn_why why)
 static void
 stop(struct kn_pool *p)
 {
-	if (p->mode >= KN_MODE_STOP)
+	if (p->mode >= KN_MODE_STOP || p->ended)
 		return;
 	p->mode = KN_MODE_STOP;
 	p->grace_ns = p->now_ns + p->c.grace_ms * KN_CORE_MS;
@@ -271,11 +271,16 @@ settle(struct kn_pool *p)
 	kn_assign_spawn(p);
 	kn_assign_deepen(p);
 	kn_broker_step(p);
+	end(p);
+}
+
+static void
+rearm(struct kn_pool *p)
+{
 	for (uint32_t w = 0; w < p->worker_n; w++) {
 		if (p->worker[w].dirty)
 			kn_worker_rearm(p, w);
 	}
-	end(p);
 }
 
 size_t
@@ -286,8 +291,10 @@ kn_pool_step(struct kn_pool *p, const struct kn_event *ev, struct kn_action *out
 	if (ev->now_ns > p->now_ns)
 		p->now_ns = ev->now_ns;
 	dispatch(p, ev);
+	rearm(p); /* the event may have made something due at once */
 	fire(p);
 	settle(p);
+	rearm(p);
 	return p->out_n;
 }
 

@@ -29,7 +29,8 @@ struct kn_pool_config {
 	uint32_t task_max;   /* tasks known at one time, 1..65536 */
 	uint32_t lane_depth; /* tasks published to one worker at a time, 1..32 */
 	uint32_t start_ms;   /* launch to ready */
-	uint32_t claim_ms;   /* published to an idle worker until claimed */
+	uint32_t claim_ms;   /* published to an idle worker until claimed; 0:
+			      see event.h */
 	uint32_t
 	    hard_slack_ms; /* the stub enforces hard_ms; after this much more we do */
 	uint32_t grace_ms, stop_ack_ms;

@@ -128,6 +128,7 @@ on_ready(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 	k->ready_ns = p->now_ns;
 	k->fails_before = p->launch_fails;
 	p->launch_fails = 0;
+	p->spawn_after_ns = 0;
 	p->ever_ready = true;
 }
 
@@ -316,6 +317,7 @@ static handler *const table[KN_WORKER_N][KN_EV_N] = {
 	},
 	[KN_WORKER_STARTING] = {
 		[KN_EV_READY] = on_ready,
+		[KN_EV_BEGUN] = ignore, /* its word, and nobody asked */
 		[KN_EV_RESULT] = on_violation, /* nothing was given to it */
 		[KN_EV_STOP_ACKED] = on_violation,
 		[KN_EV_VIOLATION] = on_violation,
@@ -389,56 +391,73 @@ kn_worker_rearm(struct kn_pool *p, uint32_t w)
 	kn_timers_set(&p->timers, kn_timer_of_worker(p, w), kn_duty_next(p, w).due_ns);
 }
 
-/* Each branch changes what kn_duty_next() says, so this ends. After LOOK_BEGUN the
- * answer is waited for: what is due beside it fires in the next step. */
+static void
+look_begun(struct kn_pool *p, uint32_t w, uint32_t t)
+{
+	struct kn_action *a = kn_pool_act(p, KN_ACT_LOOK_BEGUN);
+
+	p->task[t].looked = true;
+	a->worker = w;
+	a->incarnation = p->worker[w].incarnation;
+	a->task = t;
+	a->gen = p->task[t].gen;
+}
+
+static void
+do_duty(struct kn_pool *p, uint32_t w, const struct kn_duty *d)
+{
+	switch (d->what) {
+	case KN_DUTY_READY:
+		kn_worker_kill(p, w, KN_WHY_NOT_READY);
+		break;
+	case KN_DUTY_STOP_ACK:
+		kn_worker_kill(p, w, KN_WHY_NO_STOP_ACK);
+		break;
+	case KN_DUTY_END:
+	case KN_DUTY_KILLED:
+		kn_worker_kill(p, w, KN_WHY_NO_END);
+		break;
+	case KN_DUTY_GONE:
+		enter(p, w, KN_WORKER_DYING, KN_KILL_AGAIN_MS);
+		act(p, w, KN_ACT_KILL_WORKER);
+		break;
+	case KN_DUTY_RETIRE:
+		p->worker[w].retire = true;
+		break;
+	case KN_DUTY_UNBLOCK:
+		p->worker[w].blocked_ns = 0;
+		break;
+	case KN_DUTY_CLAIM:
+		kn_book_take(p, d->task, KN_TAKE_PROBE);
+		break;
+	case KN_DUTY_LOOK:
+		look_begun(p, w, d->task);
+		break;
+	case KN_DUTY_HARD:
+		kn_book_decide(p, d->task, KN_HOW_HARD);
+		kn_worker_kill(p, w, KN_WHY_HARD);
+		break;
+	case KN_DUTY_NONE:
+		break;
+	}
+}
+
+/* Each duty done changes what kn_duty_next() says, so this ends. What LOOK_BEGUN brings
+ * is waited for: the hard limit of a task just looked at fires in the next step. */
 void
 kn_worker_timer(struct kn_pool *p, uint32_t w)
 {
-	struct kn_core_worker *k = &p->worker[w];
-	struct kn_duty d;
+	uint32_t looked = KN_NIL;
 
-	k->dirty = true;
-	for (d = kn_duty_next(p, w); d.due_ns != 0 && d.due_ns <= p->now_ns;
-	     d = kn_duty_next(p, w)) {
-		switch (d.what) {
-		case KN_DUTY_READY:
-			kn_worker_kill(p, w, KN_WHY_NOT_READY);
-			break;
-		case KN_DUTY_STOP_ACK:
-			kn_worker_kill(p, w, KN_WHY_NO_STOP_ACK);
-			break;
-		case KN_DUTY_END:
-		case KN_DUTY_KILLED:
-			kn_worker_kill(p, w, KN_WHY_NO_END);
-			break;
-		case KN_DUTY_GONE:
-			enter(p, w, KN_WORKER_DYING, KN_KILL_AGAIN_MS);
-			act(p, w, KN_ACT_KILL_WORKER);
-			break;
-		case KN_DUTY_RETIRE:
-			k->retire = true;
-			break;
-		case KN_DUTY_UNBLOCK:
-			k->blocked_ns = 0;
-			break;
-		case KN_DUTY_CLAIM:
-			kn_book_take(p, d.task, KN_TAKE_PROBE);
-			break;
-		case KN_DUTY_LOOK: {
-			struct kn_action *a = kn_pool_act(p, KN_ACT_LOOK_BEGUN);
-			p->task[d.task].looked = true;
-			a->worker = w;
-			a->incarnation = k->incarnation;
-			a->task = d.task;
-			a->gen = p->task[d.task].gen;
+	p->worker[w].dirty = true;
+	for (;;) {
+		struct kn_duty d = kn_duty_next(p, w);
+		if (d.what == KN_DUTY_NONE || d.due_ns > p->now_ns)
 			return;
-		}
-		case KN_DUTY_HARD:
-			kn_book_decide(p, d.task, KN_HOW_HARD);
-			kn_worker_kill(p, w, KN_WHY_HARD);
-			break;
-		case KN_DUTY_NONE:
+		if (d.what == KN_DUTY_HARD && d.task == looked)
 			return;
-		}
+		if (d.what == KN_DUTY_LOOK)
+			looked = d.task;
+		do_duty(p, w, &d);
 	}
 }
