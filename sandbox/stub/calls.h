@@ -39,6 +39,8 @@
 	X(mount, "/tmp, /dev/shm, /proc of a cell") \
 	X(move_mount, "/task and the binds above into place") \
 	X(wait4, "reap") \
+	X(rt_sigaction, "init hears that it shall end its cell") \
+	X(rt_sigreturn, "back from that") \
 	X(kill, "end all of a cell; signals for the task") \
 	X(exit, "end of init") \
 	X(exit_group, "end of the stub") \

@@ -7,8 +7,8 @@
  * into struct kn_cell. Init and task use raw calls only.
  *
  * The task is never PID 1, so its signals mean what they mean outside. Init waits for
- * it, then kills and reaps all it left, and exits: the pidfd is readable when nothing of
- * the cell runs any more. One cell at a time in a worker.
+ * it, then kills and reaps all it left, and exits: the pidfd is readable when nothing
+ * of the cell runs any more. One cell at a time in a worker.
  */
 #ifndef KN_STUB_CELL_H
 #define KN_STUB_CELL_H
@@ -60,6 +60,14 @@ struct kn_cell {
 	 * E1 init_reap store release <-> E2 kn_cell_has_ended load acquire, carries
 	 * ended_ns and wait_status. If init dies before E1 the cell was killed. */
 	uint32_t ended;
+	/* kill_asked: writer stub, reader init. 1: end all of the cell.
+	 * Q1 kn_cell_kill store release <-> Q2 init_obey load acquire. The signal that
+	 * follows Q1 makes init look; before it waits for the task it looks itself. */
+	uint32_t kill_asked;
+	/* kill_done: writer init, reader stub. 1: SIGKILL is on its way to every
+	 * process of the cell. D3 init_obey store release <-> D4 kn_cell_kill load
+	 * acquire. If init dies before D3, or is too slow, the stub kills init too. */
+	uint32_t kill_done;
 
 	/* The stub's hold on it. */
 	int pid, pidfd;
@@ -70,6 +78,10 @@ struct kn_cell {
 int kn_cell_start(struct kn_cell *c);
 /* Whether the task ended by itself; true is final. */
 bool kn_cell_has_ended(const struct kn_cell *c);
+/* End all of it, as often as wanted until the pidfd is readable. Init does the killing,
+ * so that it can reap and the accounts are whole; `force`: init too, if it has not done
+ * so yet (it may be stuck in an execve that waits for a slow file system). */
+void kn_cell_kill(struct kn_cell *c, bool force);
 /* Only once the pidfd is readable: reap init, close the pidfd. *out_user_us,
  * *out_system_us, *out_max_rss: all processes of the cell, without init's own work. */
 int kn_cell_reap(struct kn_cell *c, uint64_t *out_user_us, uint64_t *out_system_us,

@@ -58,8 +58,7 @@ read_number(int fd, const char *key, uint64_t *out)
 		size_t line = (size_t)((nl ? nl : end) - p);
 
 		if (line > key_n && !memcmp(p, key ? key : "", key_n)) {
-			uint64_t v =
-			    kn_text_number(p + key_n, line - key_n, &used);
+			uint64_t v = kn_text_number(p + key_n, line - key_n, &used);
 			if (used > 0) {
 				*out = v;
 				return true;

@@ -32,8 +32,7 @@ bool kn_cg_counts_cpu(const struct kn_cg *g);
 
 /* Set the limits of one task and note where the counters stand. 0, or a negative errno
  * with *out_what naming the file. */
-int kn_cg_begin(
-    struct kn_cg *g, const struct kn_job_limits *l, const char **out_what);
+int kn_cg_begin(struct kn_cg *g, const struct kn_job_limits *l, const char **out_what);
 /* Processor time of the worker since kn_cg_begin() without the stub's own; 0 if this
  * machine does not count it. */
 uint64_t kn_cg_cpu_ns(const struct kn_cg *g);

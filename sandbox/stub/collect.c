@@ -74,8 +74,7 @@ flush(struct walk *w)
 		return;
 	memcpy(b->bytes, &m, sizeof m);
 	if (w->dead == 0 &&
-	    kn_fd_send(
-		w->sock, b->bytes, sizeof m + b->body.n, b->fds, b->fd_n, 0) < 0)
+	    kn_fd_send(w->sock, b->bytes, sizeof m + b->body.n, b->fds, b->fd_n, 0) < 0)
 		w->dead = -errno;
 	for (int i = 0; i < b->fd_n; i++)
 		kn_sys_close(b->fds[i]);
@@ -226,8 +225,8 @@ enter(struct walk *w, int dir, const char *name, size_t path_n, const char *patt
 	if (fd >= 0)
 		walk_dir(w, fd, path_n, pattern, depth + 1);
 	else if (fd != -ENOTDIR && fd != -ELOOP && fd != -ENOENT &&
-	    has_room(w, KN_FILE_COLLECT) &&
-	    !refuse_bad_name(w, w->path, KN_FILE_COLLECT))
+		 has_room(w, KN_FILE_COLLECT) &&
+		 !refuse_bad_name(w, w->path, KN_FILE_COLLECT))
 		answer(w, w->path, KN_FILE_COLLECT, KN_FILE_IO, -1);
 	kn_sys_close(fd);
 }
@@ -281,16 +280,15 @@ walk_dir(struct walk *w, int dir, size_t path_n, const char *pattern, int depth)
 	}
 	while ((got = KN_SYS3(SYS_getdents64, dir, dents[depth], DENTS_BYTES)) > 0) {
 		for (long at = 0; at < got;) {
-			const struct dirent64 *d =
-			    (const void *)(dents[depth] + at);
+			const struct dirent64 *d = (const void *)(dents[depth] + at);
 
 			at += d->reclen;
 			if (!strcmp(d->name, ".") || !strcmp(d->name, ".."))
 				continue;
 			if (w->names++ >= NAMES_MAX && !w->full) {
 				w->full = true;
-				answer(w, w->pattern, KN_FILE_COLLECT,
-				    KN_FILE_TOO_MANY, -1);
+				answer(w, w->pattern, KN_FILE_COLLECT, KN_FILE_TOO_MANY,
+				    -1);
 			}
 			if (w->full || w->dead)
 				return;

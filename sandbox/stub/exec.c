@@ -46,8 +46,7 @@ set_limits(struct kn_cell *c)
 {
 	for (uint32_t i = 0; i < c->rlimit_n; i++) {
 		struct rlimit l = { c->rlimits[i].value, c->rlimits[i].value };
-		long r =
-		    KN_SYS4(SYS_prlimit64, 0, c->rlimits[i].resource, &l, NULL);
+		long r = KN_SYS4(SYS_prlimit64, 0, c->rlimits[i].resource, &l, NULL);
 
 		if (r < 0)
 			fail(c, KN_EXEC_LIMITS, (int)r, "resource limits");

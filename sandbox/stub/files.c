@@ -48,8 +48,7 @@ static int
 write_bytes(int fd, const uint8_t *p, size_t n, uint64_t deadline_ns)
 {
 	while (n > 0) {
-		long w =
-		    kn_sys_write(fd, p, n < CHUNK_BYTES ? n : (size_t)CHUNK_BYTES);
+		long w = kn_sys_write(fd, p, n < CHUNK_BYTES ? n : (size_t)CHUNK_BYTES);
 
 		if (w == -EINTR)
 			continue;

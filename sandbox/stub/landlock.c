@@ -115,8 +115,8 @@ allow_all(const struct kn_land *l, int ruleset)
 	int r = allow(ruleset, l->root_fd, FS_READ);
 
 	if (r == 0)
-		r = allow(ruleset, l->dev_fd,
-		    (FS_READ | FS_WRITE_FILE | FS_IOCTL_DEV) & all);
+		r = allow(
+		    ruleset, l->dev_fd, (FS_READ | FS_WRITE_FILE | FS_IOCTL_DEV) & all);
 	if (r == 0)
 		r = allow_path(ruleset, "/proc", FS_READ | FS_WRITE_FILE);
 	if (r == 0)

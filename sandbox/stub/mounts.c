@@ -182,8 +182,8 @@ make_mount_point(const char *at, int source_fd)
 		r = kn_sys_mkdirat(AT_FDCWD, at, 0755);
 		return r == -EEXIST ? 0 : r;
 	}
-	r = kn_sys_openat(AT_FDCWD, at,
-	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	r = kn_sys_openat(
+	    AT_FDCWD, at, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (r < 0)
 		return r == -EEXIST ? 0 : r;
 	kn_sys_close(r);

@@ -1,5 +1,5 @@
-/* sandbox/stub/pty.c: a terminal for a task, from the devpts inside the sandbox: no name
- * or number of the caller's terminal is seen inside. */
+/* sandbox/stub/pty.c: a terminal for a task, from the devpts inside the sandbox: no
+ * name or number of the caller's terminal is seen inside. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -16,8 +16,8 @@ kn_pty_open(uint16_t rows, uint16_t cols, int *out_master, int *out_slave)
 {
 	struct winsize size = { .ws_row = rows, .ws_col = cols };
 	int locked = 0, slave;
-	int master = kn_sys_openat(
-	    AT_FDCWD, "/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC, 0);
+	int master =
+	    kn_sys_openat(AT_FDCWD, "/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC, 0);
 	long r;
 
 	if (master < 0)

@@ -1,9 +1,9 @@
 /* sandbox/stub/run.c: one exec task, from the claimed slot to the published result.
  *
  * The deadlines of a task are kept here, whatever the supervisor is doing: the hard one
- * runs from the claim. Why a cell is ended is decided once, before the kill; a task that
- * ended by itself first keeps its own end, unless the accounts say that it was over a
- * limit by then.
+ * runs from the claim. Why a cell is ended is decided once, before the kill; a task
+ * that ended by itself first keeps its own end, unless the accounts say that it was
+ * over a limit by then.
  */
 #include <errno.h>
 #include <signal.h>
@@ -22,6 +22,8 @@ enum {
 	INIT_AND_STUB = 2,	 /* processes of ours in the sandbox's user namespace */
 };
 #define KILL_AGAIN_NS (10 * KN_MS_NS)
+/* Init runs within a few milliseconds even among a hundred spinning processes. */
+#define KILL_FORCE_NS (25 * KN_MS_NS)
 /* Pages of program files, which max_rss has and a memory limit does not mean. */
 #define MAPPED_FILES_BYTES (16ull << 20)
 
@@ -37,8 +39,9 @@ struct run {
 	size_t room_n; /* of a mapping; 0: the static one */
 	uint8_t *area; /* the job's bytes in the submit area, or NULL */
 	int task_fs;   /* detached tmpfs of /task, or -1 */
+	int slave;     /* the task's end of its terminal, or -1 */
 	/* absolute, 0: none */
-	uint64_t hard_ns, soft_ns, grace_ns, kill_ns;
+	uint64_t hard_ns, soft_ns, grace_ns, kill_ns, force_ns;
 	bool killing;
 };
 
@@ -140,8 +143,7 @@ plan_cell(struct run *r)
 	memcpy(c->mounts.tmp, s->tmp_opts, sizeof c->mounts.tmp);
 	memcpy(c->mounts.shm, s->shm_opts, sizeof c->mounts.shm);
 	if (r->job.limits.tmp)
-		kn_mounts_opts(
-		    c->mounts.tmp, r->job.limits.tmp, s->tmp_inodes, "1777");
+		kn_mounts_opts(c->mounts.tmp, r->job.limits.tmp, s->tmp_inodes, "1777");
 	plan_rlimits(r);
 }
 
@@ -151,9 +153,9 @@ make_terminal(struct run *r)
 	struct kn_msg m = {
 		.type = KN_MSG_PTY, .task = r->head->task, .gen = r->head->gen
 	};
-	int master, slave, err;
+	int master, err;
 
-	err = kn_pty_open(r->job.rows, r->job.cols, &master, &slave);
+	err = kn_pty_open(r->job.rows, r->job.cols, &master, &r->slave);
 	if (err < 0)
 		return err;
 	if (kn_fd_send(r->s->sock, &m, sizeof m, &master, 1, 0) < 0)
@@ -161,7 +163,7 @@ make_terminal(struct run *r)
 	kn_sys_close(master);
 	r->cell.pty = true;
 	for (int i = 0; i < 3; i++)
-		r->cell.stdio[i] = slave;
+		r->cell.stdio[i] = r->slave;
 	return 0;
 }
 
@@ -234,8 +236,8 @@ start(struct run *r, const uint8_t *inline_bytes)
 static void
 close_fds(struct run *r)
 {
-	if (r->cell.pty)
-		kn_sys_close_at(&r->cell.stdio[0]);
+	/* Not the plan's copies: a cell reads them at this moment. */
+	kn_sys_close_at(&r->slave);
 	for (int i = 0; i < r->fd_n; i++)
 		kn_sys_close_at(&r->fds[i]);
 	r->fd_n = 0;
@@ -254,11 +256,10 @@ decide(struct run *r, enum kn_cause cause)
 static void
 kill_cell(struct run *r, uint64_t now_ns)
 {
-	/* One pass over all processes of the sandbox but us; also over those that are
-	 * stopped, or fork at this moment. Again until the pidfd says that all are
-	 * gone, though once is enough on every kernel seen. */
-	(void)kn_sys_kill(-1, SIGKILL);
+	if (!r->killing)
+		r->force_ns = now_ns + KILL_FORCE_NS;
 	r->killing = true;
+	kn_cell_kill(&r->cell, now_ns >= r->force_ns);
 	r->kill_ns = now_ns + KILL_AGAIN_NS;
 }
 
@@ -292,8 +293,8 @@ act_on_time(struct run *r, uint64_t now_ns)
 		kill_cell(r, now_ns);
 		return;
 	}
-	passed = kn_watch_look(&r->s->watch, &r->s->cg, r->cell.pid,
-	    r->cell.init_cpu_ns, now_ns);
+	passed = kn_watch_look(
+	    &r->s->watch, &r->s->cg, r->cell.pid, r->cell.init_cpu_ns, now_ns);
 	if (passed != KN_CAUSE_NONE) {
 		decide(r, passed);
 		kill_cell(r, now_ns);
@@ -405,8 +406,7 @@ settle(struct run *r)
 {
 	struct kn_cell *c = &r->cell;
 	struct kn_job_result *res = &r->res;
-	int err =
-	    kn_cell_reap(c, &res->user_us, &res->system_us, &res->max_rss);
+	int err = kn_cell_reap(c, &res->user_us, &res->system_us, &res->max_rss);
 
 	kn_cg_end(&r->s->cg, res);
 	add_unwaited(r);
@@ -451,8 +451,7 @@ answer(struct run *r)
 		r->res.ended_ns = r->res.begun_ns;
 	h.payload_len = (uint32_t)kn_job_result_encode(&r->res, bytes, sizeof bytes);
 	if (r->head->area != KN_AREA_INLINE)
-		kn_payload_free(
-		    &r->s->slice.control->submit_freed, (int)r->head->area);
+		kn_payload_free(&r->s->slice.control->submit_freed, (int)r->head->area);
 	kn_serve_answer(r->s, &h, bytes);
 }
 
@@ -470,7 +469,7 @@ kn_run(struct kn_stub *s, const struct kn_slot_head *head,
 	r->head = head;
 	r->fds = fds;
 	r->fd_n = fd_n;
-	r->task_fs = -1;
+	r->task_fs = r->slave = -1;
 	r->res.begun_ns = kn_clock_now();
 	r->res.wait_status = SIGKILL;
 	kn_control_begin(s->slice.control, head->task, head->gen, r->res.begun_ns);

@@ -1,9 +1,9 @@
-/* sandbox/stub/serve.c: the stub's conversation: messages in, answers out, one task at a
- * time in the order they were told.
+/* sandbox/stub/serve.c: the stub's conversation: messages in, answers out, one task at
+ * a time in the order they were told.
  *
  * Idle, it waits in recvmsg and nothing wakes it. While a cell runs, sandbox/stub/run.c
- * waits for the cell and for messages at once and calls back here. The end of the socket
- * means that the supervisor is gone: then nothing of ours may go on.
+ * waits for the cell and for messages at once and calls back here. The end of the
+ * socket means that the supervisor is gone: then nothing of ours may go on.
  */
 #include <errno.h>
 #include <signal.h>
@@ -89,8 +89,8 @@ take_orders(struct kn_stub *s, const struct kn_msg *m, struct kn_order *out)
 }
 
 void
-kn_serve_message(struct kn_stub *s, bool wait, uint32_t task, uint32_t gen,
-    struct kn_order *out)
+kn_serve_message(
+    struct kn_stub *s, bool wait, uint32_t task, uint32_t gen, struct kn_order *out)
 {
 	const uint32_t allowed = 1u << KN_MSG_TASK | 1u << KN_MSG_KILL |
 				 1u << KN_MSG_SIGNAL | 1u << KN_MSG_WAKE;

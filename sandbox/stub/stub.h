@@ -69,8 +69,8 @@ struct kn_order {
 /* Take one message if there is one (or wait for it), and look at the stop word. Orders
  * for (task, gen) go to *out. Ends the stub if the supervisor is gone or speaks out of
  * turn. */
-void kn_serve_message(struct kn_stub *s, bool wait, uint32_t task, uint32_t gen,
-    struct kn_order *out);
+void kn_serve_message(
+    struct kn_stub *s, bool wait, uint32_t task, uint32_t gen, struct kn_order *out);
 /* Notice a stop request: acknowledge, let go of all that waits. */
 bool kn_serve_stopping(struct kn_stub *s);
 /* Publish to the return lane, waiting for a free slot, and ring. */

@@ -43,20 +43,28 @@ kn_sys_clone3_run(struct clone_args *args, void (*fn)(void *), void *arg)
 	register void *r13 __asm__("r13") = arg;
 	long ret;
 
-	__asm__ volatile("syscall\n\t"
-			 "testq %%rax, %%rax\n\t"
-			 "jnz 1f\n\t"
-			 "xorl %%ebp, %%ebp\n\t"
-			 "movq %%r13, %%rdi\n\t"
-			 "callq *%%r12\n\t"
-			 "hlt\n"
-			 "1:"
-			 : "=a"(ret)
-			 : "a"((long)SYS_clone3), "D"(args), "S"(sizeof *args), "r"(r12),
-			 "r"(r13)
-			 : "rcx", "r11", "memory");
+	__asm__ volatile(
+	    "syscall\n\t"
+	    "testq %%rax, %%rax\n\t"
+	    "jnz 1f\n\t"
+	    "xorl %%ebp, %%ebp\n\t"
+	    "movq %%r13, %%rdi\n\t"
+	    "callq *%%r12\n\t"
+	    "hlt\n"
+	    "1:"
+	    : "=a"(ret)
+	    : "a"((long)SYS_clone3), "D"(args), "S"(sizeof *args), "r"(r12), "r"(r13)
+	    : "rcx", "r11", "memory");
 	return ret;
 }
+
+/* Where a signal handler returns to: the kernel wants to be told on this machine. */
+__attribute__((naked, used)) static void
+kn_sys_sigreturn(void)
+{
+	__asm__("movl $15, %eax\n\tsyscall"); /* rt_sigreturn */
+}
+#define KN_SYS_RESTORER 0x04000000ul
 #elif defined(__aarch64__)
 static inline long
 kn_sys6(long n, long a, long b, long c, long d, long e, long f)
@@ -206,10 +214,28 @@ kn_sys_ppoll(struct pollfd *p, unsigned n, const struct timespec *t)
 	return (int)KN_SYS5(SYS_ppoll, p, n, t, NULL, 8);
 }
 
+/* Call fn on signal signo; system calls are interrupted. */
+static inline int
+kn_sys_catch(int signo, void (*fn)(int))
+{
+	struct {
+		void (*handler)(int);
+		unsigned long flags;
+		void (*restorer)(void);
+		uint64_t mask;
+	} act = { .handler = fn };
+
+#ifdef KN_SYS_RESTORER
+	act.flags = KN_SYS_RESTORER;
+	act.restorer = kn_sys_sigreturn;
+#endif
+	return (int)KN_SYS4(SYS_rt_sigaction, signo, &act, NULL, sizeof act.mask);
+}
+
 static inline uint64_t
 kn_sys_clock_ns(int clock)
 {
-	struct timespec t = {0, 0};
+	struct timespec t = { 0, 0 };
 
 	if (KN_SYS2(SYS_clock_gettime, clock, &t) < 0)
 		return 0;

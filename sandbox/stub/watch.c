@@ -11,8 +11,8 @@
 #include "sandbox/stub/text.h"
 
 enum {
-	TICK_HZ = 100,	    /* USER_HZ, the same on every machine we know */
-	STAT_BYTES = 1024,  /* /proc/<pid>/stat */
+	TICK_HZ = 100,	     /* USER_HZ, the same on every machine we know */
+	STAT_BYTES = 1024,   /* /proc/<pid>/stat */
 	ROLLUP_BYTES = 2048, /* /proc/<pid>/smaps_rollup */
 	PAGE_BYTES = 4096,
 };
@@ -133,7 +133,7 @@ exact_bytes(int proc_fd, const char *pid)
 		return resident_bytes(proc_fd, pid);
 	return (rollup_kib(buf, (size_t)n, "Pss_Anon:") +
 		   rollup_kib(buf, (size_t)n, "Pss_Shmem:")) *
-	    1024;
+	       1024;
 }
 
 /* ---- all of them ---- */
@@ -167,8 +167,7 @@ each_process(struct look *l, void (*visit)(struct look *, const char *name, int 
 		for (long at = 0; at < n;) {
 			const struct dirent64 *d = (const void *)(buf + at);
 			size_t used;
-			uint64_t pid =
-			    kn_text_number(d->name, strlen(d->name), &used);
+			uint64_t pid = kn_text_number(d->name, strlen(d->name), &used);
 
 			at += d->reclen;
 			if (used > 0 && d->name[used] == '\0' && pid > 1)
@@ -192,8 +191,8 @@ add_memory(struct look *l, const char *name, int pid)
 {
 	if (pid == l->init_pid) /* its pages are the stub's */
 		return;
-	l->bytes += l->exact ? exact_bytes(l->w->proc_fd, name) :
-			       resident_bytes(l->w->proc_fd, name);
+	l->bytes += l->exact ? exact_bytes(l->w->proc_fd, name)
+			     : resident_bytes(l->w->proc_fd, name);
 }
 
 static void
@@ -248,11 +247,10 @@ plan_memory(struct kn_watch *w, uint64_t used, uint64_t now_ns)
 }
 
 void
-kn_watch_begin(struct kn_watch *w, const struct kn_cg *g,
-    const struct kn_job_limits *l, uint64_t now_ns)
+kn_watch_begin(struct kn_watch *w, const struct kn_cg *g, const struct kn_job_limits *l,
+    uint64_t now_ns)
 {
-	w->cpu_limit_ns =
-	    l->cpu_ms < UINT64_MAX / KN_MS_NS ? l->cpu_ms * KN_MS_NS : 0;
+	w->cpu_limit_ns = l->cpu_ms < UINT64_MAX / KN_MS_NS ? l->cpu_ms * KN_MS_NS : 0;
 	w->memory_limit = kn_cg_holds_memory(g) ? 0 : l->memory;
 	w->next_ns = 0;
 	if (w->cpu_limit_ns)

@@ -3,8 +3,8 @@
  * Processor time is read from the cgroup where there is one, else summed over the
  * processes of the cell; memory is summed over them where no cgroup holds the limit.
  * The next look is set by how soon the limit could be reached at full speed, so a task
- * far from its limits is hardly looked at. What the looks miss by their grain, the final
- * accounts tell (sandbox/stub/run.c).
+ * far from its limits is hardly looked at. What the looks miss by their grain, the
+ * final accounts tell (sandbox/stub/run.c).
  */
 #ifndef KN_STUB_WATCH_H
 #define KN_STUB_WATCH_H
