@@ -1,0 +1,18 @@
+/* cmd/collect.h: the files that a single command leaves, into a directory of the
+ * caller. Their names come from the task: nothing is followed, nothing overwritten.
+ */
+#ifndef KN_CMD_COLLECT_H
+#define KN_CMD_COLLECT_H
+
+#include "supervisor/task.h"
+
+struct kn_err;
+struct kn_voice;
+
+/* Open dir, made if absent. Returns a descriptor or -1 with e. */
+int kn_collect_open(const char *dir, struct kn_err *e);
+/* Copy all; says a line for each file that was refused or could not be written.
+ * Returns how many could not be written for a reason of ours. */
+unsigned kn_collect(int dir, const struct kn_outcome *o, const struct kn_voice *v);
+
+#endif

@@ -1,0 +1,44 @@
+/* cmd/opt.h: the options of `run`: one table that is parsed by, printed by --help and
+ * compared with the manual page.
+ *
+ * Names are exact (no abbreviations: a script must not change its meaning when an
+ * option is added), values come as --name=VALUE or --name VALUE, and the command comes
+ * after "--".
+ */
+#ifndef KN_CMD_OPT_H
+#define KN_CMD_OPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "sandbox/policy.h"
+
+struct kn_err;
+
+struct kn_run_opts {
+	struct kn_policy_src *src; /* for kn_policy_load(), in the order given */
+	size_t src_n;
+	char **owned; /* texts that src points to and argv does not have */
+	size_t owned_n;
+	const char *tasks, *stdin_path, *out_dir, *keep_dir, *report, *trace, *workdir;
+	const char *debug;
+	const char **collect;
+	size_t collect_n;
+	bool log_json, ordered, fail_fast, dry_run, quiet, help;
+	char **argv; /* the command, inside the argv given; NULL: none */
+	int argc;
+};
+
+/* argv[0] is the verb. 0, or -1 with e (kind USAGE, a hint set). kn_opt_fini() in both
+ * cases. */
+int kn_opt_parse(struct kn_run_opts *o, int argc, char **argv, struct kn_err *e);
+void kn_opt_fini(struct kn_run_opts *o);
+/* The text of `run --help`; fresh. */
+char *kn_opt_help(void);
+/* The name of option i without its dashes, NULL after the last. */
+const char *kn_opt_name(size_t i);
+/* Only --policy, --set and --help: the options of `policy show` and `policy check`;
+ * other arguments are policies too. */
+int kn_opt_parse_policy(struct kn_run_opts *o, int argc, char **argv, struct kn_err *e);
+
+#endif

@@ -1,0 +1,242 @@
+/* cmd/opt_parse.c: the parser over the option table, and --help. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/opt.h"
+#include "cmd/opt_table.h"
+#include "ipc/err.h"
+
+/* Known from the documentation of what is planned, not in this version. */
+static const char *const later[] = { "module", "call", "input", "allow", "steal",
+	"raw-stdio", "delegate", "socket", "json", NULL };
+
+/* ---- parsing ---- */
+
+static const struct kn_opt *
+find(const char *name, size_t n)
+{
+	for (size_t i = 0; i < KN_OPT_N; i++) {
+		if (strlen(kn_opts[i].name) == n &&
+		    memcmp(kn_opts[i].name, name, n) == 0)
+			return &kn_opts[i];
+	}
+	return NULL;
+}
+
+/* The option that shares the longest beginning, at least three letters of it. */
+static const struct kn_opt *
+similar(const char *name, size_t n)
+{
+	const struct kn_opt *best = NULL;
+	size_t best_n = 2;
+
+	for (size_t i = 0; i < KN_OPT_N; i++) {
+		size_t k = 0;
+
+		while (k < n && kn_opts[i].name[k] == name[k])
+			k++;
+		if (k > best_n) {
+			best = &kn_opts[i];
+			best_n = k;
+		}
+	}
+	return best;
+}
+
+static int
+unknown(const char *arg, const char *name, size_t n, struct kn_err *e)
+{
+	const struct kn_opt *near = similar(name, n);
+
+	for (size_t i = 0; later[i]; i++) {
+		if (strlen(later[i]) == n && memcmp(later[i], name, n) == 0) {
+			kn_err_set(e, KN_EK_USAGE, "this version does not have --%s",
+			    later[i]);
+			kn_err_hint(e, "knit-sandbox run --help lists what it has");
+			return -1;
+		}
+	}
+	kn_err_set(e, KN_EK_USAGE, "unknown option %.*s",
+	    arg[1] == '-' ? (int)n + 2 : 100, arg);
+	if (near)
+		kn_err_hint(e, "did you mean --%s?", near->name);
+	else
+		kn_err_hint(e, "knit-sandbox run --help lists the options");
+	return -1;
+}
+
+/* One option at argv[*i]; moves *i past a value. */
+static int
+one(struct kn_run_opts *o, int argc, char **argv, int *i, struct kn_err *e)
+{
+	const char *arg = argv[*i], *name = arg + 2, *eq = strchr(arg, '=');
+	size_t n = eq ? (size_t)(eq - name) : strlen(name);
+	const struct kn_opt *opt;
+	const char *v = eq ? eq + 1 : NULL;
+
+	if (strcmp(arg, "-h") == 0) {
+		o->help = true;
+		return 0;
+	}
+	opt = arg[1] == '-' ? find(name, n) : NULL;
+	if (!opt)
+		return unknown(arg, name, n, e);
+	if (!opt->arg && v)
+		return kn_opt_usage(
+		    e, opt, "leave the = out", "takes no value, here \"%s\"", v);
+	if (opt->arg && !v) {
+		/* "--" is never a value: the command would be taken apart. */
+		if (*i + 1 >= argc || strcmp(argv[*i + 1], "--") == 0)
+			return kn_opt_usage(e, opt,
+			    "knit-sandbox run --help has the options",
+			    "needs a value: %s", opt->arg);
+		v = argv[++*i];
+	}
+	if (v && v[0] == '\0')
+		return kn_opt_usage(e, opt, "knit-sandbox run --help has the options",
+		    "the value is empty: %s", opt->arg);
+	return opt->fn(o, opt, v, e);
+}
+
+static int
+conflict(const struct kn_run_opts *o, struct kn_err *e)
+{
+	const char *batch = o->ordered	   ? "--ordered"
+			    : o->fail_fast ? "--fail-fast"
+			    : o->keep_dir  ? "--keep"
+					   : NULL;
+	const char *single = o->stdin_path  ? "--stdin"
+			     : o->collect_n ? "--collect"
+			     : o->out_dir   ? "--out-dir"
+					    : NULL;
+
+	if (o->tasks && o->argv) {
+		kn_err_hint(e, "put the commands into the lines of %s", o->tasks);
+		return kn_err_set(e, KN_EK_USAGE,
+		    "--tasks: a batch and a command exclude each other");
+	}
+	if (o->tasks && single) {
+		kn_err_hint(e, "a task line has its own: see knit-tasks(5)");
+		return kn_err_set(e, KN_EK_USAGE, "%s: not with --tasks", single);
+	}
+	if (o->tasks && o->report && strcmp(o->report, "-") == 0) {
+		kn_err_hint(e, "stdout has the result lines; give a FILE");
+		return kn_err_set(e, KN_EK_USAGE, "--report: not - with --tasks");
+	}
+	if (!o->tasks && batch) {
+		kn_err_hint(e, "it is for batches: add --tasks FILE");
+		return kn_err_set(e, KN_EK_USAGE, "%s: only with --tasks", batch);
+	}
+	if (!o->collect_n != !o->out_dir) {
+		kn_err_hint(e, "for instance --collect 'out/*' --out-dir results");
+		return kn_err_set(e, KN_EK_USAGE, "%s: needs %s as well",
+		    o->out_dir ? "--out-dir" : "--collect",
+		    o->out_dir ? "--collect" : "--out-dir");
+	}
+	if (!o->tasks && !o->argv && !o->dry_run) {
+		kn_err_hint(e, "knit-sandbox run -- COMMAND, or run --tasks FILE");
+		return kn_err_set(e, KN_EK_USAGE, "run: no command and no --tasks");
+	}
+	return 0;
+}
+
+int
+kn_opt_parse(struct kn_run_opts *o, int argc, char **argv, struct kn_err *e)
+{
+	*o = (struct kn_run_opts){ 0 };
+	*e = (struct kn_err){ 0 };
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--") == 0) {
+			if (i + 1 < argc) {
+				o->argv = argv + i + 1;
+				o->argc = argc - i - 1;
+			}
+			break;
+		}
+		if (argv[i][0] != '-' || argv[i][1] == '\0') {
+			kn_err_hint(e, "put -- before the command: run -- COMMAND");
+			return kn_err_set(e, KN_EK_USAGE,
+			    "run: unexpected argument \"%.100s\"", argv[i]);
+		}
+		if (one(o, argc, argv, &i, e) < 0)
+			return -1;
+		if (o->help)
+			return 0;
+	}
+	if (o->argv && o->argv[0][0] == '\0') {
+		kn_err_hint(e, "name a program after --");
+		return kn_err_set(e, KN_EK_USAGE, "run: the command is empty");
+	}
+	return conflict(o, e);
+}
+
+int
+kn_opt_parse_policy(struct kn_run_opts *o, int argc, char **argv, struct kn_err *e)
+{
+	*o = (struct kn_run_opts){ 0 };
+	*e = (struct kn_err){ 0 };
+	for (int i = 1; i < argc; i++) {
+		const char *arg = argv[i];
+
+		if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
+			o->help = true;
+			return 0;
+		}
+		if (arg[0] != '-') {
+			if (kn_opt_add_policy(o, arg, e) < 0)
+				return -1;
+		} else if (strcmp(arg, "--policy") == 0 || strcmp(arg, "--set") == 0 ||
+			   strncmp(arg, "--policy=", 9) == 0 ||
+			   strncmp(arg, "--set=", 6) == 0) {
+			if (one(o, argc, argv, &i, e) < 0)
+				return -1;
+		} else {
+			kn_err_hint(e, "options here: --policy NAME|FILE, --set "
+				       "/PTR=VALUE");
+			return kn_err_set(
+			    e, KN_EK_USAGE, "policy: unknown option %.100s", arg);
+		}
+	}
+	return 0;
+}
+
+/* ---- help ---- */
+
+const char *
+kn_opt_name(size_t i)
+{
+	return i < KN_OPT_N ? kn_opts[i].name : NULL;
+}
+
+char *
+kn_opt_help(void)
+{
+	char *out = NULL, left[64];
+	size_t n;
+	FILE *f = open_memstream(&out, &n);
+
+	if (!f)
+		return NULL;
+	fputs("usage: knit-sandbox run [OPTIONS] -- COMMAND [ARG...]   one task\n"
+	      "       knit-sandbox run [OPTIONS] --tasks FILE|-      many: JSON lines "
+	      "in, "
+	      "JSON lines out\n\n",
+	    f);
+	for (size_t i = 0; i < KN_OPT_N; i++) {
+		snprintf(left, sizeof left, "--%s%s%s", kn_opts[i].name,
+		    kn_opts[i].arg ? " " : "", kn_opts[i].arg ? kn_opts[i].arg : "");
+		fprintf(f, "  %-22s %s\n", left, kn_opts[i].help);
+	}
+	fputs(
+	    "\nExit: the command's own; 128+n signal; 124 time; 137 memory; 125 ours; "
+	    "126, 127 cannot\nexecute, not found. Batch: 0 all ok, 1 not all, 125 "
+	    "ours. "
+	    "More: man knit-sandbox\n",
+	    f);
+	if (fclose(f) != 0) {
+		free(out);
+		return NULL;
+	}
+	return out;
+}

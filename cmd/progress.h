@@ -1,0 +1,34 @@
+/* cmd/progress.h: how a batch is doing: one line that is rewritten on a terminal, and
+ * a closing table.
+ */
+#ifndef KN_CMD_PROGRESS_H
+#define KN_CMD_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "supervisor/task.h"
+
+struct kn_batch_counts;
+
+struct kn_progress {
+	bool line;  /* stderr is a terminal and nobody asked for quiet */
+	bool color; /* and NO_COLOR is not set */
+	bool shown; /* the line stands there now */
+	uint64_t start_ns;
+	uint64_t verdicts[KN_V_N];
+	uint64_t cpu_us;
+	uint64_t shown_ns, shown_done; /* for the rate */
+	double rate;
+};
+
+void kn_progress_open(struct kn_progress *p, bool quiet);
+void kn_progress_count(struct kn_progress *p, const struct kn_outcome *o);
+void kn_progress_show(struct kn_progress *p, const struct kn_batch_counts *c);
+/* Take the line away, so that something else can be printed. */
+void kn_progress_clear(struct kn_progress *p);
+/* The table: verdicts, time, rate. */
+void kn_progress_summary(struct kn_progress *p, uint32_t workers, uint64_t lost);
+uint64_t kn_progress_total(const struct kn_progress *p);
+
+#endif

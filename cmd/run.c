@@ -1,0 +1,231 @@
+/* cmd/run.c: knit-sandbox run: options and policy, then run_single.c or run_batch.c. */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/run_int.h"
+#include "ipc/fd.h"
+#include "sandbox/policy.h"
+#include "supervisor/log.h"
+
+extern char **environ;
+
+static int
+set_debug(struct kn_run *r, const char *list, const char *from, struct kn_err *e)
+{
+	const char *bad = "";
+	int bad_n = 0;
+
+	if (kn_log_mask(list, &r->sup.debug, &bad, &bad_n) == 0)
+		return 0;
+	kn_err_hint(e,
+	    "namespaces: host, lifecycle, signals, imports, sandbox, policy, "
+	    "or * for all");
+	return kn_err_set(
+	    e, KN_EK_USAGE, "%s: unknown namespace \"%.*s\"", from, bad_n, bad);
+}
+
+/* Debug lines asked for by KNIT_DEBUG must not make every run fail when it holds
+ * something else: only the option is strict. */
+static int
+choose_debug(struct kn_run *r, struct kn_err *e)
+{
+	const char *list = getenv("KNIT_DEBUG");
+	struct kn_err ignored = { 0 };
+
+	if (r->opt.debug)
+		return set_debug(r, r->opt.debug, "--debug", e);
+	if (list && *list && set_debug(r, list, "KNIT_DEBUG", &ignored) < 0)
+		kn_say_error(&r->voice, &ignored);
+	return 0;
+}
+
+static int
+open_output(const char *option, const char *path, int *out_fd, struct kn_err *e)
+{
+	*out_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+	if (*out_fd < 0)
+		return kn_err_sys(e, KN_EK_USAGE, "%s: open %s", option, path);
+	return 0;
+}
+
+static int
+open_outputs(struct kn_run *r, struct kn_err *e)
+{
+	if (r->opt.trace) {
+		if (open_output("--trace", r->opt.trace, &r->trace_fd, e) < 0)
+			return -1;
+		r->sup.trace_on = true;
+		r->sup.trace_fd = r->trace_fd;
+	}
+	if (r->opt.report && strcmp(r->opt.report, "-") == 0)
+		r->report_fd = STDOUT_FILENO;
+	else if (r->opt.report &&
+		 open_output("--report", r->opt.report, &r->report_fd, e) < 0)
+		return -1;
+	return 0;
+}
+
+int
+kn_run_report(struct kn_run *r, char *text, size_t n)
+{
+	int rc = 0;
+
+	if (r->report_fd < 0) {
+		free(text);
+		return 0;
+	}
+	if (!text) {
+		kn_say(&r->voice, "--report: out of memory");
+		return -1;
+	}
+	if (kn_fd_write_all(r->report_fd, text, n) < 0) {
+		kn_say(&r->voice, "--report: write %s: %s", r->opt.report,
+		    strerror(errno));
+		rc = -1;
+	}
+	free(text);
+	if (r->report_fd != STDOUT_FILENO)
+		kn_fd_close(&r->report_fd);
+	r->report_fd = -1;
+	return rc;
+}
+
+void
+kn_run_tell_layers(const struct kn_run *r, const struct kn_layers *l)
+{
+	char text[400];
+	size_t n = 0;
+
+	for (unsigned i = 0; i < KN_LAYER_N; i++) {
+		if (l->state[i] == KN_LAYER_DEGRADED && n < sizeof text)
+			n += (size_t)snprintf(text + n, sizeof text - n, "%s%s",
+			    n ? ", " : "", kn_layer_name((enum kn_layer)i));
+	}
+	if (n > 0 && !r->voice.quiet)
+		kn_say(&r->voice,
+		    "not enforced by the kernel here, something weaker stands in: %s",
+		    text);
+}
+
+/* ---- dry run ---- */
+
+/* An argument as a shell would take it. */
+static void
+print_quoted(FILE *f, const char *arg)
+{
+	const char *s = arg;
+
+	while (*s && (isalnum((unsigned char)*s) || strchr("_-+=./:,@%", *s)))
+		s++;
+	if (*arg && !*s) {
+		fputs(arg, f);
+		return;
+	}
+	fputc('\'', f);
+	for (s = arg; *s; s++) {
+		if (*s == '\'')
+			fputs("'\\''", f);
+		else
+			fputc(*s, f);
+	}
+	fputc('\'', f);
+}
+
+static int
+dry_run(struct kn_run *r)
+{
+	const char *const *argv;
+	struct kn_err e = { 0 };
+	struct kn_sup *s;
+	char *text = NULL, *policy;
+	size_t n = 0;
+	FILE *f;
+	int rc = KN_EXIT_OURS;
+
+	if (kn_sup_dry_run(r->policy, &r->host, &argv, &s, &e) < 0)
+		return kn_say_error(&r->voice, &e);
+	policy = kn_policy_text(r->policy);
+	f = open_memstream(&text, &n);
+	if (f) {
+		for (size_t i = 0; argv[i]; i++) {
+			if (i > 0)
+				fputc(' ', f);
+			print_quoted(f, argv[i]);
+		}
+		fprintf(f, "\n%s", policy ? policy : "");
+		if (policy && *policy && policy[strlen(policy) - 1] != '\n')
+			fputc('\n', f);
+	}
+	if (!f || fclose(f) != 0 || !policy)
+		kn_say(&r->voice, "--dry-run: out of memory");
+	else if (kn_say_out(&r->voice, text, n) == 0)
+		rc = KN_EXIT_OK;
+	free(policy);
+	free(text);
+	kn_sup_close(s);
+	return rc;
+}
+
+/* ---- the verb ---- */
+
+static int
+prepare(struct kn_run *r, struct kn_err *e)
+{
+	if (choose_debug(r, e) < 0)
+		return -1;
+	r->sup.log_json = r->opt.log_json;
+	r->sup.handle_signals = true;
+	if (kn_policy_load(r->opt.src, r->opt.src_n, &r->policy, e) < 0 ||
+	    kn_host_probe(&r->host, e) < 0 ||
+	    kn_env_build(&r->env, r->policy, (const char *const *)environ, e) < 0)
+		return -1;
+	return r->opt.dry_run ? 0 : open_outputs(r, e);
+}
+
+static int
+help(const struct kn_voice *v)
+{
+	char *text = kn_opt_help();
+	int rc =
+	    text && kn_say_out(v, text, strlen(text)) == 0 ? KN_EXIT_OK : KN_EXIT_OURS;
+
+	free(text);
+	return rc;
+}
+
+static int
+run(struct kn_run *r, int argc, char **argv)
+{
+	struct kn_err e = { 0 };
+
+	if (kn_opt_parse(&r->opt, argc, argv, &e) < 0)
+		return kn_say_error(NULL, &e);
+	r->voice = (struct kn_voice){ .json = r->opt.log_json, .quiet = r->opt.quiet };
+	if (r->opt.help)
+		return help(&r->voice);
+	if (prepare(r, &e) < 0)
+		return kn_say_error(&r->voice, &e);
+	if (r->opt.dry_run)
+		return dry_run(r);
+	return r->opt.tasks ? kn_run_batch(r) : kn_run_single(r);
+}
+
+int
+kn_cmd_run(int argc, char **argv, unsigned closed)
+{
+	struct kn_run r = { .closed = closed, .trace_fd = -1, .report_fd = -1 };
+	int rc = run(&r, argc, argv);
+
+	if (r.report_fd != STDOUT_FILENO)
+		kn_fd_close(&r.report_fd);
+	kn_fd_close(&r.trace_fd);
+	kn_env_fini(&r.env);
+	kn_policy_free(r.policy);
+	kn_opt_fini(&r.opt);
+	return rc;
+}

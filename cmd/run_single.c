@@ -1,0 +1,246 @@
+/* cmd/run_single.c: one command: its streams are the caller's, its end is our exit
+ * status.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/collect.h"
+#include "cmd/report.h"
+#include "cmd/run_int.h"
+#include "ipc/fd.h"
+#include "sandbox/policy.h"
+
+struct single {
+	struct kn_run *r;
+	struct kn_sup *sup;
+	int out_dir;
+	bool answered;
+	int exit_code;
+};
+
+/* ---- what the end means ---- */
+
+static int
+exit_of(const struct kn_outcome *o)
+{
+	switch (o->verdict) {
+	case KN_V_OK:
+	case KN_V_EXIT:
+		return o->exit_code >= 0 ? o->exit_code : KN_EXIT_OURS;
+	case KN_V_SIGNAL:
+	case KN_V_DENIED:
+		return o->signal > 0 ? KN_EXIT_SIGNAL + o->signal
+				     : KN_EXIT_SIGNAL + SIGSYS;
+	case KN_V_TIMEOUT:
+	case KN_V_SOFT_TIMEOUT:
+	case KN_V_CPU_TIMEOUT:
+	case KN_V_QUEUE_TIMEOUT:
+		return KN_EXIT_TIMEOUT;
+	case KN_V_MEMORY:
+		return KN_EXIT_MEMORY;
+	case KN_V_NOT_FOUND:
+		return KN_EXIT_NOT_FOUND;
+	case KN_V_NOT_EXECUTABLE:
+		return KN_EXIT_NOT_EXECUTABLE;
+	case KN_V_OUTPUT_LIMIT:
+	case KN_V_TOO_LARGE:
+	case KN_V_CANCELLED:
+	case KN_V_SKIPPED:
+	case KN_V_WORKER_LOST:
+	case KN_V_LAUNCH_FAILED:
+	case KN_V_INVALID:
+	case KN_V_PROTOCOL_VIOLATION:
+	case KN_V_INTERNAL:
+	case KN_V_N:
+		break;
+	}
+	return KN_EXIT_OURS;
+}
+
+/* How a command ends by itself is its own business; anything else gets a line. */
+static void
+tell(const struct single *s, const struct kn_outcome *o)
+{
+	const struct kn_run *r = s->r;
+
+	if (o->verdict == KN_V_OK || o->verdict == KN_V_EXIT ||
+	    o->verdict == KN_V_SIGNAL)
+		return;
+	if (r->voice.quiet && exit_of(o) != KN_EXIT_OURS)
+		return;
+	if (o->error[0])
+		kn_say(&r->voice, "%s: %s", kn_verdict_name(o->verdict), o->error);
+	else
+		kn_say(&r->voice, "%s", kn_verdict_name(o->verdict));
+}
+
+static int
+write_report(struct single *s, const struct kn_outcome *o)
+{
+	const struct kn_report how = {
+		.policy = s->r->policy->hash,
+		.ascii = s->r->report_fd == STDOUT_FILENO && isatty(STDOUT_FILENO),
+	};
+	size_t n = 0;
+	char *text;
+
+	if (s->r->report_fd < 0)
+		return 0;
+	text = kn_report_result(&how, "command", 0, o, &n);
+	return kn_run_report(s->r, text, n);
+}
+
+static void
+on_answer(void *ctx, struct kn_task *t, struct kn_outcome *o)
+{
+	struct single *s = ctx;
+
+	s->answered = true;
+	s->exit_code = exit_of(o);
+	tell(s, o);
+	if (s->out_dir >= 0 && kn_collect(s->out_dir, o, &s->r->voice) > 0)
+		s->exit_code = KN_EXIT_OURS;
+	if (write_report(s, o) < 0)
+		s->exit_code = KN_EXIT_OURS;
+	kn_task_free(t);
+}
+
+static void
+on_room(void *ctx)
+{
+	(void)ctx; /* there is one task, and it is in */
+}
+
+/* What happened before there could be an answer stands in the report as well. */
+static int
+failed(struct single *s, const struct kn_err *e)
+{
+	struct kn_outcome o = {
+		.verdict = KN_V_LAUNCH_FAILED, .exit_code = -1, .worker = -1
+	};
+
+	kn_say_error(&s->r->voice, e);
+	strncpy(o.error, e->msg, sizeof o.error - 1);
+	(void)write_report(s, &o);
+	return KN_EXIT_OURS;
+}
+
+/* ---- the task ---- */
+
+static char **
+copy_list(const char *const *v, size_t n)
+{
+	char **out = calloc(n + 1, sizeof *out);
+
+	for (size_t i = 0; out && i < n; i++) {
+		out[i] = strdup(v[i]);
+		if (out[i])
+			continue;
+		while (i-- > 0)
+			free(out[i]);
+		free(out);
+		return NULL;
+	}
+	return out;
+}
+
+static int
+fill_task(struct kn_task *t, struct kn_run *r, struct kn_err *e)
+{
+	const struct kn_task_ask nothing = { 0 };
+	const struct kn_run_opts *o = &r->opt;
+
+	t->id = strdup("command");
+	t->argv = copy_list((const char *const *)o->argv, (size_t)o->argc);
+	t->argv_n = t->argv ? (size_t)o->argc : 0;
+	t->env = copy_list((const char *const *)r->env.v, r->env.n);
+	t->env_n = t->env ? r->env.n : 0;
+	t->collect = copy_list(o->collect, o->collect_n);
+	t->collect_n = t->collect ? o->collect_n : 0;
+	t->cwd = o->workdir ? strdup(o->workdir) : NULL;
+	if (!t->id || !t->argv || !t->env || !t->collect || (o->workdir && !t->cwd))
+		return kn_err_set(e, KN_EK_HOST, "out of memory");
+	if (kn_policy_tighten(r->policy, &nothing, &t->limits, &t->timeouts, e) < 0)
+		return -1;
+	/* A relayed stream is cut only where somebody asked for it. */
+	if (!kn_policy_named(r->policy, "/limits/task/stdout"))
+		t->limits.stdout_bytes = UINT64_MAX;
+	if (!kn_policy_named(r->policy, "/limits/task/stderr"))
+		t->limits.stderr_bytes = UINT64_MAX;
+	t->retries = r->policy->pool.retries;
+	t->stdio = KN_STDIO_RELAY;
+	t->pty = !o->stdin_path && isatty(STDIN_FILENO);
+	return 0;
+}
+
+static int
+take_stdin(const char *path, struct kn_err *e)
+{
+	KN_OWN_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	if (fd < 0 || dup2(fd, STDIN_FILENO) < 0)
+		return kn_err_sys(e, KN_EK_USAGE, "--stdin: open %s", path);
+	return 0;
+}
+
+static int
+submit(struct single *s, struct kn_err *e)
+{
+	struct kn_task *t = kn_task_new();
+
+	if (!t)
+		return kn_err_set(e, KN_EK_HOST, "out of memory");
+	if (fill_task(t, s->r, e) < 0 || kn_sup_submit(s->sup, t, e) != 0) {
+		kn_task_free(t);
+		return -1;
+	}
+	kn_sup_drain(s->sup);
+	return 0;
+}
+
+static int
+go(struct single *s)
+{
+	struct kn_run *r = s->r;
+	const struct kn_sup_callbacks cb = {
+		.ctx = s, .answer = on_answer, .room = on_room
+	};
+	struct kn_err e = { 0 };
+	int signo = 0, rc;
+
+	r->sup.forward_signals = true;
+	/* One task needs one worker, unless somebody asked for more by name. */
+	r->sup.workers = kn_policy_named(r->policy, "/pool/workers") ? 0 : 1;
+	if (r->opt.stdin_path && take_stdin(r->opt.stdin_path, &e) < 0)
+		return kn_say_error(&r->voice, &e);
+	if (r->opt.out_dir && (s->out_dir = kn_collect_open(r->opt.out_dir, &e)) < 0)
+		return kn_say_error(&r->voice, &e);
+	if (kn_sup_open(r->policy, &r->host, &r->sup, &cb, &s->sup, &e) < 0)
+		return failed(s, &e);
+	kn_run_tell_layers(r, kn_sup_layers(s->sup));
+	if (submit(s, &e) < 0)
+		return failed(s, &e);
+	rc = kn_sup_run(s->sup, &signo, &e);
+	if (rc < 0 && !s->answered)
+		return failed(s, &e);
+	if (rc < 0) {
+		kn_say_error(&r->voice, &e);
+		return KN_EXIT_OURS;
+	}
+	return signo ? KN_EXIT_SIGNAL + signo : s->exit_code;
+}
+
+int
+kn_run_single(struct kn_run *r)
+{
+	struct single s = { .r = r, .out_dir = -1, .exit_code = KN_EXIT_OURS };
+	int rc = go(&s);
+
+	kn_sup_close(s.sup);
+	kn_fd_close(&s.out_dir);
+	return rc;
+}

@@ -1,0 +1,74 @@
+/* cmd/say.c: lines for the user: plain or JSON, always printable. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "ipc/err.h"
+#include "ipc/fd.h"
+
+/* kn_err_printable() has taken control bytes away: only two need an escape. */
+static void
+json_escape(char *dst, size_t cap, const char *src)
+{
+	size_t n = 0;
+
+	for (; *src && n + 3 < cap; src++) {
+		if (*src == '"' || *src == '\\')
+			dst[n++] = '\\';
+		dst[n++] = *src;
+	}
+	dst[n] = '\0';
+}
+
+static void
+line(const struct kn_voice *v, const char *prefix, const char *key, const char *text)
+{
+	char clean[1600], escaped[2000], out[2200];
+	int n;
+
+	kn_err_printable(clean, sizeof clean, text, (int)strlen(text));
+	if (v && v->json) {
+		json_escape(escaped, sizeof escaped, clean);
+		n = snprintf(out, sizeof out,
+		    "{\"who\":\"knit-sandbox\",\"%s\":\"%s\"}\n", key, escaped);
+	} else {
+		n = snprintf(out, sizeof out, "%s%s\n", prefix, clean);
+	}
+	if (n >= (int)sizeof out)
+		n = (int)sizeof out - 1;
+	if (n > 0)
+		(void)kn_fd_write_all(STDERR_FILENO, out, (size_t)n);
+}
+
+void
+kn_say(const struct kn_voice *v, const char *fmt, ...)
+{
+	char text[1200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	line(v, "knit-sandbox: ", "msg", text);
+}
+
+int
+kn_say_error(const struct kn_voice *v, const struct kn_err *e)
+{
+	line(v, "knit-sandbox: ", "error", e->msg);
+	if (e->hint[0])
+		line(v, "hint: ", "hint", e->hint);
+	return KN_EXIT_OURS;
+}
+
+int
+kn_say_out(const struct kn_voice *v, const char *text, size_t n)
+{
+	if (kn_fd_write_all(STDOUT_FILENO, text, n) == 0)
+		return 0;
+	kn_say(v, "write to stdout: %s", strerror(errno));
+	return -1;
+}
