@@ -43,7 +43,8 @@ struct walk {
 	const char *pattern;
 	char path[PATH_BYTES]; /* of the present place, relative to root */
 	struct batch *batch;
-	uint64_t *seen; /* hashes of the names collected, SENT_MAX */
+	/* hashes of what was answered, by name and purpose: no answer is given twice */
+	uint64_t *seen;
 	uint32_t seen_n;
 };
 
@@ -82,6 +83,16 @@ flush(struct walk *w)
 	b->body.n = 0;
 }
 
+static uint64_t
+hash_of(const char *name, uint32_t what)
+{
+	uint64_t h = 14695981039346656037u ^ what; /* FNV-1a */
+
+	for (; *name; name++)
+		h = (h ^ (unsigned char)*name) * 1099511628211u;
+	return h;
+}
+
 static void
 answer(struct walk *w, const char *name, uint32_t what, enum kn_file_refusal refusal,
     int fd_own)
@@ -95,33 +106,58 @@ answer(struct walk *w, const char *name, uint32_t what, enum kn_file_refusal ref
 	kn_blob_u32(&b->body, (uint32_t)refusal);
 	if (fd_own >= 0)
 		b->fds[b->fd_n++] = fd_own;
+	w->seen[w->seen_n++] = hash_of(name, what);
 	w->sent++;
 }
 
-/* A name that cannot stand in a record as it is, is refused in a form that can. */
+/* Two patterns may meet one file, and two bad names look alike when made printable. */
+static bool
+is_answered(const struct walk *w, const char *name, uint32_t what)
+{
+	uint64_t h = hash_of(name, what);
+
+	for (uint32_t i = 0; i < w->seen_n; i++)
+		if (w->seen[i] == h)
+			return true;
+	return false;
+}
+
+/* Say once that there is more than may be handed over. */
+static void
+say_full(struct walk *w, uint32_t what)
+{
+	w->full = true;
+	if (!is_answered(w, w->pattern, what))
+		answer(w, w->pattern, what, KN_FILE_TOO_MANY, -1);
+}
+
+/* The last place is for saying that there is more. */
+static bool
+has_room(struct walk *w, uint32_t what)
+{
+	if (w->full)
+		return false;
+	if (w->sent + 1 < SENT_MAX && w->sent + 1 < w->limits.count_max)
+		return true;
+	say_full(w, what);
+	return false;
+}
+
+/* What the task calls its files may not be fit for a record; then it is refused in a
+ * form that is. What is kept was named by the caller. */
 static bool
 refuse_bad_name(struct walk *w, const char *name, uint32_t what)
 {
 	char shown[PATH_BYTES];
 	int n = (int)strlen(name);
 
-	if (kn_err_printable(shown, sizeof shown, name, n) == n &&
-	    !memcmp(shown, name, (size_t)n))
+	if (what == KN_FILE_KEEP ||
+	    (kn_err_printable(shown, sizeof shown, name, n) == n &&
+		!memcmp(shown, name, (size_t)n)))
 		return false;
-	answer(w, shown, what, KN_FILE_BAD_NAME, -1);
+	if (!is_answered(w, shown, what))
+		answer(w, shown, what, KN_FILE_BAD_NAME, -1);
 	return true;
-}
-
-static bool
-has_room(struct walk *w, uint32_t what)
-{
-	if (w->full)
-		return false;
-	if (w->sent < SENT_MAX && w->sent < w->limits.count_max)
-		return true;
-	w->full = true;
-	answer(w, w->pattern, what, KN_FILE_TOO_MANY, -1);
-	return false;
 }
 
 static enum kn_file_refusal
@@ -149,7 +185,8 @@ offer(struct walk *w, int dir, const char *at, const char *name, uint32_t what,
 	struct stat st;
 	int fd;
 
-	if (!has_room(w, what) || refuse_bad_name(w, name, what))
+	if (is_answered(w, name, what) || !has_room(w, what) ||
+	    refuse_bad_name(w, name, what))
 		return;
 	fd = kn_sys_openat2(dir, at, &how);
 	if (fd < 0) {
@@ -173,22 +210,6 @@ offer(struct walk *w, int dir, const char *at, const char *name, uint32_t what,
 }
 
 /* ---- the walk ---- */
-
-/* Whether this name is new; two patterns may meet one file. */
-static bool
-first_time(struct walk *w, const char *name)
-{
-	uint64_t h = 14695981039346656037u; /* FNV-1a */
-
-	for (; *name; name++)
-		h = (h ^ (unsigned char)*name) * 1099511628211u;
-	for (uint32_t i = 0; i < w->seen_n; i++)
-		if (w->seen[i] == h)
-			return false;
-	if (w->seen_n < SENT_MAX)
-		w->seen[w->seen_n++] = h;
-	return true;
-}
 
 static size_t
 component(const char *pattern)
@@ -251,12 +272,12 @@ visit(struct walk *w, int dir, const char *name, size_t path_n, const char *patt
 		 * walk_dir. Hidden folders are for patterns that name them. */
 		if (name[0] != '.')
 			enter(w, dir, name, at, pattern, depth);
-		if (last && name[0] != '.' && first_time(w, w->path))
+		if (last && name[0] != '.')
 			offer(w, dir, name, w->path, KN_FILE_COLLECT, true);
 	} else if (kn_glob_match(pattern, n, name)) {
 		if (!last)
 			enter(w, dir, name, at, pattern + n + 1, depth);
-		else if (first_time(w, w->path))
+		else
 			offer(w, dir, name, w->path, KN_FILE_COLLECT,
 			    kn_glob_is_pattern(pattern, n));
 	}
@@ -304,8 +325,7 @@ collect_pattern(struct walk *w, const char *pattern)
 
 	w->pattern = pattern;
 	if (!kn_glob_is_pattern(pattern, strlen(pattern))) {
-		if (first_time(w, pattern))
-			offer(w, w->root, pattern, pattern, KN_FILE_COLLECT, false);
+		offer(w, w->root, pattern, pattern, KN_FILE_COLLECT, false);
 		return;
 	}
 	fd = open_dir(w->root, ".");
