@@ -105,7 +105,9 @@ launch(struct kn_wk *w, struct kn_err *e)
 	w->spawned_ns = kn_clock_now();
 	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "spawned pid=%d incarnation=%u",
 	    (int)w->lw.proc.pid, w->incarnation);
-	if (boot(w, e) == 0 && kn_view_open(w, e) == 0)
+	/* one that has ended already says why on its stderr and by its status */
+	if ((boot(w, e) == 0 || e->sys == EPIPE || e->sys == ECONNRESET) &&
+	    kn_view_open(w, e) == 0)
 		return 0;
 	kn_launch_kill(s->launcher, w->index, &w->lw);
 	kn_proc_close(&w->lw.proc);

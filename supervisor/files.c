@@ -145,7 +145,7 @@ kn_files_take(struct kn_entry *e, const uint8_t *body, size_t n, int *fds_own, i
     const char **out_field)
 {
 	struct kn_blob_r r = { .p = body, .n = n };
-	const char *bad = NULL;
+	const char *bad = n ? NULL : "files.body"; /* empty ones could come for ever */
 	int at = 0;
 
 	while (!bad && r.at < r.n)

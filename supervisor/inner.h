@@ -107,7 +107,7 @@ struct kn_wk {
 	uint64_t ping_nonce;
 	struct kn_err boot_err; /* BOOT could not be sent, or BOOT_FAIL came */
 	char err_text[KN_ERR_TEXT_MAX];
-	size_t err_n;
+	size_t err_n, err_total;
 };
 
 /* Events wait in two queues: what the world and the submitter say, and the answers to

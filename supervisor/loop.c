@@ -178,10 +178,12 @@ kn_loop_wait(struct kn_loop *l, uint64_t now_ns, uint64_t deadline_ns, struct kn
 		timeout = 0;
 	else
 		arm(l, deadline_ns);
-	n = epoll_wait(l->epoll_fd, l->batch, KN_LOOP_BATCH, timeout);
-	if (n < 0 && errno != EINTR)
+	do /* a stop and continue of ours ends the wait with nothing in hand */
+		n = epoll_wait(l->epoll_fd, l->batch, KN_LOOP_BATCH, timeout);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
 		return kn_err_sys(e, KN_EK_BUG, "wait for events");
-	l->batch_n = n > 0 ? n : 0;
+	l->batch_n = n;
 	for (l->batch_at = 0; l->batch_at < l->batch_n;) {
 		struct epoll_event *ev = &l->batch[l->batch_at++];
 		struct kn_watch *w = ev->data.ptr;

@@ -2,9 +2,10 @@
  * of it loses nothing else. What is changed here is put back by kn_signals_close().
  *
  * SIGINT, SIGTERM, SIGHUP stop the run, the second one at once; with a single command
- * the task gets them first. A signal that was ignored when we were started (nohup, a
- * background job) stays ignored. SIGPIPE is ignored always: a broken pipe is an error
- * of the write, not the end of the supervisor.
+ * the task gets them first. SIGHUP stays ignored where it was when we were started
+ * (nohup); SIGINT does not, though a shell without job control ignores it for its
+ * background jobs: who sends it to us by name means it. SIGPIPE is ignored always: a
+ * broken pipe is an error of the write, not the end of the supervisor.
  */
 #include <errno.h>
 #include <string.h>
@@ -117,10 +118,10 @@ kn_signals_open(struct kn_sup *s, struct kn_err *e)
 	if (!s->opt.handle_signals)
 		return 0;
 	sigemptyset(&set);
-	add_unless_ignored(&set, SIGINT);
-	add_unless_ignored(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
 	add_unless_ignored(&set, SIGHUP);
-	add_unless_ignored(&set, SIGQUIT);
+	sigaddset(&set, SIGQUIT);
 	if (s->opt.forward_signals) {
 		sigaddset(&set, SIGWINCH);
 		sigaddset(&set, SIGCONT);

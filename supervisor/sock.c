@@ -16,7 +16,7 @@
 #include "ipc/fd.h"
 #include "supervisor/inner.h"
 
-enum { MESSAGES_PER_EVENT = 64 };
+enum { MESSAGES_PER_EVENT = 64, STDERR_MAX = 64 * 1024 };
 
 static void
 on_boot_fail(struct kn_wk *w, const struct kn_msg *m, const uint8_t *body)
@@ -174,11 +174,13 @@ read_err(struct kn_wk *w)
 		    (int)(n > 400 ? 400 : n), buf);
 		if (room > (size_t)n)
 			room = (size_t)n;
+		w->err_total += (size_t)n;
 		memcpy(w->err_text + w->err_n, buf, room);
 		w->err_n += room;
 		w->err_text[w->err_n] = '\0';
 	}
-	if (n == 0)
+	/* who talks without end waits for ever, and not we for it */
+	if (n == 0 || w->err_total > STDERR_MAX)
 		kn_loop_del(&w->sup->loop, &w->w_err);
 }
 

@@ -262,10 +262,13 @@ kn_sup_run(struct kn_sup *s, int *out_signal, struct kn_err *e)
 	}
 	if (out_signal)
 		*out_signal = s->stop_signal;
-	if (rc == 0 && !s->pool_failed && !s->output_failed)
-		return 0;
-	*e = s->fail;
-	return -1;
+	if (rc < 0 || s->pool_failed || s->output_failed) {
+		*e = s->fail;
+		return -1;
+	}
+	if (kn_trace_close(&s->trace) < 0)
+		return kn_err_sys(e, KN_EK_HOST, "write the trace");
+	return 0;
 }
 
 static void

@@ -61,10 +61,19 @@ kn_turn_queue(struct kn_sup *s, const struct kn_event *ev)
 	must_push(s, &s->events, ev);
 }
 
+/* A cancellation that waited while its task was answered: the index may be another's.
+ */
+static bool
+is_stale(const struct kn_sup *s, const struct kn_event *ev)
+{
+	return ev->type == KN_EV_CANCEL &&
+	       (!s->entry[ev->task].task || !s->entry[ev->task].cancel_sent);
+}
+
 static void
 step(struct kn_sup *s, const struct kn_event *ev)
 {
-	size_t n = kn_pool_step(s->pool, ev, s->actions);
+	size_t n = is_stale(s, ev) ? 0 : kn_pool_step(s->pool, ev, s->actions);
 
 	for (size_t i = 0; i < n; i++)
 		kn_act_do(s, &s->actions[i]);
