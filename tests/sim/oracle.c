@@ -1,0 +1,256 @@
+/* tests/sim/oracle.c: what must hold. Keeps a book of its own from the events fed and
+ * the actions given, beside the truth of the world; never looks into the core. */
+#include <string.h>
+
+#include "tests/sim/oracle.h"
+
+static void
+lane_remove(struct sim *s, uint32_t task)
+{
+	struct book_task *t = &s->t[task];
+
+	if (t->worker < 0)
+		return;
+	struct book_worker *b = &s->b[t->worker];
+	for (uint32_t i = 0; i < b->lane_n; i++) {
+		if (b->lane[i] != task)
+			continue;
+		memmove(b->lane + i, b->lane + i + 1,
+		    (b->lane_n - i - 1) * sizeof b->lane[0]);
+		b->lane_n--;
+		if (i == 0)
+			b->head_since_ns = s->now_ns;
+		break;
+	}
+	t->worker = -1;
+	t->taking = t->published = t->claimed = t->killed = false;
+}
+
+static void
+mark_claimed(struct sim *s, uint32_t w, struct book_task *t)
+{
+	if (t->claimed)
+		return;
+	t->claimed = t->ever_claimed = true;
+	t->claimed_ns = s->now_ns;
+	t->runs++;
+	s->b[w].given++;
+	s->b[w].useful = true;
+}
+
+static void
+launch_failed(struct sim *s, uint32_t before)
+{
+	if (oracle_ending(s))
+		return;
+	if (s->fails < before)
+		s->fails = before;
+	s->fails++;
+	s->fail_step = s->steps;
+	uint64_t wait = s->c.backoff_min_ms;
+	for (uint32_t i = 1; i < s->fails && wait < s->c.backoff_max_ms; i++)
+		wait *= 2;
+	if (wait > s->c.backoff_max_ms)
+		wait = s->c.backoff_max_ms;
+	s->spawn_after_ns = s->now_ns + wait * MS;
+}
+
+static void
+see_result(struct sim *s, uint32_t w, const struct kn_event *ev)
+{
+	struct book_worker *b = &s->b[w];
+
+	if (b->lied)
+		return;
+	struct book_task *t = ev->task < TASKS ? &s->t[ev->task] : NULL;
+	if (t == NULL || !t->open || t->worker != (int)w || t->gen != ev->gen ||
+	    !t->claimed) {
+		b->lied = true;
+		return;
+	}
+	bool decided = t->killed || t->hard_due || t->cancelled;
+	lane_remove(s, ev->task);
+	b->infra_row = ev->infra_fail ? b->infra_row + 1 : 0;
+	if (b->infra_row >= 3)
+		b->retire = true;
+	if (s->c.recycle_memory != 0 && ev->memory > s->c.recycle_memory)
+		b->retire = true;
+	if (ev->infra_fail && !decided && t->infra_n < 2) {
+		t->infra_n++;
+		t->runs--;
+		return; /* queued again, or cancelled with the pool */
+	}
+	t->result_step = s->steps;
+}
+
+static void
+see_gone(struct sim *s, uint32_t w)
+{
+	struct book_worker *b = &s->b[w];
+	bool asked =
+	    b->told == STOPPING || b->told == ENDING || b->why == KN_WHY_STOP_NOW;
+
+	if (!b->useful && !asked && !s->failed)
+		launch_failed(s, b->was_ready ? b->fails_before : 0);
+	while (b->lane_n > 0) {
+		struct book_task *t = &s->t[b->lane[0]];
+		if (t->claimed)
+			t->lost_step = s->steps;
+		bool killed = t->killed;
+		lane_remove(s, b->lane[0]);
+		t->killed = killed;
+	}
+	b->told = DEAD;
+}
+
+static void
+see_task(struct sim *s, uint32_t w, const struct kn_event *ev)
+{
+	struct book_worker *b = &s->b[w];
+	struct book_task *t = ev->task < TASKS ? &s->t[ev->task] : NULL;
+
+	if (t == NULL || t->worker != (int)w || t->gen != ev->gen)
+		return;
+	switch ((int)ev->type) {
+	case KN_EV_PUBLISHED:
+		t->published = true;
+		t->published_ns = s->now_ns;
+		t->refused = 0;
+		break;
+	case KN_EV_PUBLISH_FAILED:
+		if (b->lane_n == 1)
+			t->refused++;
+		lane_remove(s, ev->task);
+		break;
+	case KN_EV_CLAIMED:
+		mark_claimed(s, w, t);
+		break;
+	case KN_EV_BEGUN:
+		if (t->claimed)
+			t->begun_ns =
+			    ev->begun_ns < s->now_ns ? ev->begun_ns : s->now_ns;
+		if (t->claimed && t->begun_ns == 0)
+			t->begun_ns = 1;
+		break;
+	case KN_EV_TAKEN_BACK:
+		if (b->lane[0] == ev->task &&
+		    s->now_ns >= oracle_could(s, w) + oracle_claim_ns(s, t))
+			b->stale_head_step = s->steps;
+		lane_remove(s, ev->task);
+		break;
+	case KN_EV_TAKE_FAILED:
+		t->taking = false;
+		mark_claimed(s, w, t);
+		break;
+	}
+}
+
+static void
+see_worker(struct sim *s, uint32_t w, const struct kn_event *ev)
+{
+	struct book_worker *b = &s->b[w];
+
+	switch ((int)ev->type) {
+	case KN_EV_SPAWNED:
+		b->told = STARTING;
+		b->since_ns = s->now_ns;
+		break;
+	case KN_EV_SPAWN_FAILED:
+		b->told = DEAD;
+		launch_failed(s, 0);
+		break;
+	case KN_EV_READY:
+		if (b->told != STARTING)
+			break;
+		b->told = READY;
+		b->was_ready = true;
+		b->ready_ns = s->now_ns;
+		b->fails_before = s->fails;
+		s->fails = 0;
+		break;
+	case KN_EV_STOP_ACKED:
+		if (b->told == STARTING || b->told == READY)
+			b->lied = true;
+		if (b->told == STOPPING) {
+			b->told = ENDING;
+			b->since_ns = s->now_ns;
+		}
+		break;
+	case KN_EV_VIOLATION:
+		b->lied = true;
+		break;
+	case KN_EV_RESULT:
+		see_result(s, w, ev);
+		break;
+	case KN_EV_GONE:
+		see_gone(s, w);
+		break;
+	default:
+		see_task(s, w, ev);
+	}
+}
+
+void
+oracle_before(struct sim *s, const struct kn_event *ev)
+{
+	s->fed = ev;
+	if (ev->type == KN_EV_SUBMIT) {
+		struct book_task *t = &s->t[ev->task];
+		uint64_t work_ns = t->work_ns;
+		bool crashy = t->crashy;
+		uint32_t gen = t->gen;
+		*t = (struct book_task){ .open = true,
+			.gen = gen,
+			.worker = -1,
+			.work_ns = work_ns,
+			.crashy = crashy,
+			.submit_ns = s->now_ns,
+			.queue_ms = ev->submit.queue_ms,
+			.hard_ms = ev->submit.hard_ms,
+			.retries = ev->submit.retries };
+		s->open_n++;
+	} else if (ev->type == KN_EV_CANCEL) {
+		s->t[ev->task].cancelled = s->t[ev->task].open;
+	} else if (ev->type == KN_EV_DRAIN) {
+		s->draining = true;
+	} else if (ev->type == KN_EV_STOP || ev->type == KN_EV_STOP_NOW) {
+		if (!s->stopping)
+			s->stop_ns = s->now_ns;
+		s->stopping = true;
+		s->stop_now = s->stop_now || ev->type == KN_EV_STOP_NOW;
+	} else if (ev->type != KN_EV_TIMER && ev->worker < s->worker_n &&
+		   ev->incarnation == s->b[ev->worker].incarnation) {
+		see_worker(s, ev->worker, ev);
+	}
+}
+
+/* ---- the truth of the world ---- */
+
+void
+oracle_claims(struct sim *s, uint32_t w, uint32_t task, uint32_t gen)
+{
+	struct book_task *t = &s->t[task];
+
+	if (!t->open || t->gen != gen || t->worker != (int)w)
+		sim_fail(
+		    s, "w%u claims t%u.%u, which is not its any more", w, task, gen);
+	if (++t->world_runs > t->retries + 1)
+		sim_fail(s, "t%u is run %u times, %u allowed", task, t->world_runs,
+		    t->retries + 1);
+}
+
+void
+oracle_ran(struct sim *s, uint32_t w, uint32_t task, uint64_t ns)
+{
+	const struct book_task *t = &s->t[task];
+
+	/* Stalls of the supervisor add to it: then the stub alone keeps the promise. */
+	if (s->stalled || !t->open || t->hard_ms == 0 || t->worker != (int)w)
+		return;
+	uint64_t most = (t->hard_ms + (uint64_t)s->c.hard_slack_ms) * MS +
+			2 * oracle_claim_ns(s, t) +
+			(uint64_t)s->w[w].kills * 1000 * MS + 40 * MS;
+	if (ns > most)
+		sim_fail(s, "t%u ran for %.1f ms on w%u, %.1f at most", task,
+		    (double)ns / 1e6, w, (double)most / 1e6);
+}

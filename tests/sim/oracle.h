@@ -1,0 +1,52 @@
+/* tests/sim/oracle.h: the oracle's parts: oracle.c keeps the book, oracle_act.c judges
+ * each action, oracle_due.c says what is due and what may not lie idle. */
+#ifndef KN_SIM_ORACLE_H
+#define KN_SIM_ORACLE_H
+
+#include "tests/sim/sim.h"
+
+static inline bool
+oracle_ending(const struct sim *s)
+{
+	return s->stopping || s->failed;
+}
+
+/* Since when w could take the first task of its lane. */
+static inline uint64_t
+oracle_could(const struct sim *s, uint32_t w)
+{
+	const struct book_worker *b = &s->b[w];
+	uint64_t published_ns = s->t[b->lane[0]].published_ns;
+
+	return published_ns > b->head_since_ns ? published_ns : b->head_since_ns;
+}
+
+static inline uint64_t
+oracle_claim_ns(const struct sim *s, const struct book_task *t)
+{
+	if (s->c.claim_ms != 0)
+		return s->c.claim_ms * MS;
+	return t->hard_ms != 0 ? (t->hard_ms + (uint64_t)s->c.hard_slack_ms) * MS : 0;
+}
+
+/* Ready, and gets tasks by right. */
+static inline bool
+oracle_stays(const struct sim *s, uint32_t w)
+{
+	const struct book_worker *b = &s->b[w];
+
+	if (b->told != READY || b->retire)
+		return false;
+	if (s->c.recycle_s != 0 &&
+	    s->now_ns >= b->ready_ns + s->c.recycle_s * 1000 * MS)
+		return false;
+	uint32_t unclaimed = 0;
+	for (uint32_t i = 0; i < b->lane_n; i++)
+		unclaimed += !s->t[b->lane[i]].claimed;
+	return s->c.recycle_tasks == 0 || b->given + unclaimed < s->c.recycle_tasks;
+}
+
+/* When the hard limit of w's first task is over, as far as can be known; 0: never. */
+uint64_t oracle_hard_due(const struct sim *s, uint32_t w);
+
+#endif

@@ -1,0 +1,279 @@
+/* tests/sim/shell.c: the supervisor's shell, as the contract in supervisor/core/event.h
+ * wants it: actions performed in order, their answers fed before anything else, claims
+ * before results, all of a worker before its GONE, the world before the timer. */
+#include <string.h>
+
+#include "tests/sim/sim.h"
+
+static void
+push(struct sim *s, struct kn_event ev)
+{
+	if (s->queue_n == QUEUE)
+		sim_fail(s, "more answers than a step can ask for");
+	s->queue[(s->queue_head + s->queue_n++) % QUEUE] = ev;
+}
+
+static struct kn_event
+about(const struct kn_action *a, enum kn_event_type type)
+{
+	return (struct kn_event){ .type = type,
+		.worker = a->worker,
+		.incarnation = a->incarnation,
+		.task = a->task,
+		.gen = a->gen };
+}
+
+static void
+do_spawn(struct sim *s, const struct kn_action *a)
+{
+	struct kn_event ev = about(a, KN_EV_SPAWNED);
+
+	if (!s->honest && chance(s, s->spawn_fail)) {
+		ev.type = KN_EV_SPAWN_FAILED;
+		ev.fatal = chance(s, s->spawn_fatal);
+	} else {
+		world_spawn(s, a->worker, a->incarnation);
+	}
+	push(s, ev);
+}
+
+static void
+do_publish(struct sim *s, const struct kn_action *a)
+{
+	struct world_worker *k = &s->w[a->worker];
+
+	if (k->slot_n == SLOTS || chance(s, s->refuse) ||
+	    (!s->plain && !k->alive && chance(s, 500))) {
+		push(s, about(a, KN_EV_PUBLISH_FAILED));
+		return;
+	}
+	k->slot[k->slot_n++] =
+	    (struct slot){ .task = a->task, .gen = a->gen, .state = SLOT_PENDING };
+	world_wake(s, a->worker);
+	push(s, about(a, KN_EV_PUBLISHED));
+}
+
+static void
+do_take_back(struct sim *s, const struct kn_action *a)
+{
+	struct slot *slot = world_slot(s, a->worker, a->task, a->gen);
+
+	/* A worker may win the race by a hair. */
+	if (slot != NULL && slot->state == SLOT_PENDING && !s->honest &&
+	    chance(s, 100) && s->w[a->worker].alive &&
+	    s->w[a->worker].phase == PHASE_IDLE)
+		world_step(s, a->worker);
+	slot = world_slot(s, a->worker, a->task, a->gen);
+	if (slot != NULL && slot->state == SLOT_PENDING) {
+		world_drop(s, a->worker, slot);
+		push(s, about(a, KN_EV_TAKEN_BACK));
+		return;
+	}
+	if (slot != NULL)
+		world_drop(s, a->worker, slot);
+	push(s, about(a, KN_EV_TAKE_FAILED));
+}
+
+static void
+do_look(struct sim *s, const struct kn_action *a)
+{
+	struct world_worker *k = &s->w[a->worker];
+	struct slot *slot = world_slot(s, a->worker, a->task, a->gen);
+
+	if (slot != NULL && slot->state == SLOT_CLAIMED) {
+		world_drop(s, a->worker, slot);
+		push(s, about(a, KN_EV_CLAIMED));
+	}
+	if (k->begun_ns == 0 || k->run_task != a->task || k->run_gen != a->gen)
+		return;
+	struct kn_event ev = about(a, KN_EV_BEGUN);
+	ev.begun_ns = k->begun_ns;
+	push(s, ev);
+}
+
+static void
+perform(struct sim *s, const struct kn_action *a)
+{
+	switch (a->type) {
+	case KN_ACT_SPAWN:
+		do_spawn(s, a);
+		break;
+	case KN_ACT_PUBLISH:
+		do_publish(s, a);
+		break;
+	case KN_ACT_TAKE_BACK:
+		do_take_back(s, a);
+		break;
+	case KN_ACT_LOOK_BEGUN:
+		do_look(s, a);
+		break;
+	case KN_ACT_KILL_TASK:
+		world_kill_task(s, a->worker, a->task, a->gen);
+		break;
+	case KN_ACT_STOP_WORKER:
+		world_stop(s, a->worker);
+		break;
+	case KN_ACT_KILL_WORKER:
+		world_kill(s, a->worker);
+		break;
+	case KN_ACT_ANSWER:
+	case KN_ACT_POOL_FAILED:
+	case KN_ACT_ENDED:
+	case KN_ACT_N:
+		break;
+	}
+}
+
+static void
+step(struct sim *s, struct kn_event ev)
+{
+	ev.now_ns = s->now_ns;
+	trace_event(s, &ev);
+	s->steps++;
+	s->episode_steps++;
+	oracle_before(s, &ev);
+	s->out[s->out_max].type = KN_ACT_N; /* stands behind the last one allowed */
+	size_t n = kn_pool_step(s->pool, &ev, s->out);
+	if (n > s->out_max || s->out[s->out_max].type != KN_ACT_N)
+		sim_fail(s, "%zu actions, %zu allowed", n, s->out_max);
+	for (size_t i = 0; i < n; i++) {
+		trace_action(s, &s->out[i]);
+		oracle_action(s, &s->out[i]);
+	}
+	oracle_after(s);
+	for (size_t i = 0; i < n; i++)
+		perform(s, &s->out[i]);
+}
+
+void
+shell_feed(struct sim *s, struct kn_event ev)
+{
+	step(s, ev);
+	while (s->queue_n > 0) {
+		struct kn_event next = s->queue[s->queue_head];
+		s->queue_head = (s->queue_head + 1) % QUEUE;
+		s->queue_n--;
+		step(s, next);
+	}
+}
+
+static struct kn_event
+from(const struct sim *s, uint32_t w, enum kn_event_type type)
+{
+	return (struct kn_event){
+		.type = type, .worker = w, .incarnation = s->w[w].incarnation
+	};
+}
+
+static void
+report_claims(struct sim *s, uint32_t w)
+{
+	struct world_worker *k = &s->w[w];
+
+	for (uint32_t i = 0; i < k->slot_n;) {
+		if (k->slot[i].state != SLOT_CLAIMED) {
+			i++;
+			continue;
+		}
+		struct kn_event ev = from(s, w, KN_EV_CLAIMED);
+		ev.task = k->slot[i].task;
+		ev.gen = k->slot[i].gen;
+		world_drop(s, w, &k->slot[i]);
+		shell_feed(s, ev);
+		i = 0; /* the lane may have changed meanwhile */
+	}
+}
+
+static void
+report_results(struct sim *s, uint32_t w)
+{
+	struct world_worker *k = &s->w[w];
+
+	while (k->ret_n > 0) {
+		struct ret r = k->ret[0];
+		k->ret_n--;
+		memmove(k->ret, k->ret + 1, k->ret_n * sizeof r);
+		report_claims(s, w);
+		struct kn_event ev = from(s, w, KN_EV_RESULT);
+		ev.task = r.task;
+		ev.gen = r.gen;
+		ev.memory = r.memory;
+		ev.infra_fail = r.infra;
+		/* A shell may find the lie itself, or leave it to the core. */
+		const struct slot *slot = world_slot(s, w, r.task, r.gen);
+		if (slot != NULL && chance(s, 500))
+			ev.type = KN_EV_VIOLATION;
+		shell_feed(s, ev);
+	}
+}
+
+static void
+observe(struct sim *s, uint32_t w)
+{
+	struct world_worker *k = &s->w[w];
+
+	if (k->pong) {
+		k->pong = false;
+		shell_feed(s, from(s, w, KN_EV_READY));
+	}
+	report_results(s, w);
+	if (chance(s, 300))
+		report_claims(s, w);
+	if (k->bad) {
+		k->bad = false;
+		shell_feed(s, from(s, w, KN_EV_VIOLATION));
+	}
+	if (k->ack) {
+		k->ack = false;
+		shell_feed(s, from(s, w, KN_EV_STOP_ACKED));
+	}
+	/* Unasked, now and then. */
+	if (k->alive && k->begun_ns != 0 && chance(s, 50)) {
+		struct kn_event ev = from(s, w, KN_EV_BEGUN);
+		ev.task = k->run_task;
+		ev.gen = k->run_gen;
+		ev.begun_ns = k->begun_ns;
+		report_claims(s, w);
+		shell_feed(s, ev);
+	}
+	if (!k->reap)
+		return;
+	k->reap = false;
+	report_results(s, w);
+	report_claims(s, w);
+	k->slot_n = 0;
+	k->todo_n = 0;
+	k->phase = PHASE_NONE;
+	struct kn_event ev = from(s, w, KN_EV_GONE);
+	shell_feed(s, ev);
+}
+
+/* Late news of a life that is over. */
+static void
+stale(struct sim *s)
+{
+	uint32_t w = (uint32_t)rnd_in(s, 0, s->worker_n - 1);
+	struct kn_event ev =
+	    from(s, w, (enum kn_event_type)rnd_in(s, KN_EV_SPAWNED, KN_EV_GONE));
+
+	if (s->b[w].incarnation < 2)
+		return;
+	ev.incarnation = (uint32_t)rnd_in(s, 1, s->b[w].incarnation - 1);
+	ev.task = (uint32_t)rnd_in(s, 0, s->c.task_max - 1);
+	ev.gen = s->t[ev.task].gen;
+	shell_feed(s, ev);
+}
+
+void
+shell_wake(struct sim *s)
+{
+	s->wake_ns = NEVER;
+	for (uint32_t w = 0; w < s->worker_n; w++)
+		observe(s, w);
+	if (chance(s, s->stale))
+		stale(s);
+	driver_act(s);
+	uint64_t due = kn_pool_deadline(s->pool);
+	if (due != 0 && due <= s->now_ns)
+		shell_feed(s, (struct kn_event){ .type = KN_EV_TIMER });
+}

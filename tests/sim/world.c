@@ -1,0 +1,381 @@
+/* tests/sim/world.c: workers as they may be. Each has one next moment at which it does
+ * the next thing; what it does is up to what it is like (chosen at launch) and its step
+ * count. Nothing here calls the core. */
+#include <string.h>
+
+#include "tests/sim/sim.h"
+
+static uint64_t
+at_step(struct sim *s, uint32_t in_1000)
+{
+	return chance(s, in_1000) ? rnd_in(s, 1, 30) : NEVER;
+}
+
+static void
+character(struct sim *s, struct world_worker *k)
+{
+	uint32_t e = s->evil;
+
+	k->claim_ns = rnd_in(s, 1, 200) * 1000;
+	k->kills_needed = 1;
+	k->crash_at = k->freeze_at = k->lie_at = NEVER;
+	if (s->honest)
+		return;
+	if (chance(s, e))
+		k->boot = (enum boot)rnd_in(s, 1, 3);
+	if (chance(s, e))
+		k->stop_way = (enum stop_way)rnd_in(s, 1, STOP_WAYS - 1);
+	if (chance(s, e))
+		k->claim_ns = rnd_in(s, 1, 3 * (uint64_t)s->c.claim_ms) * MS;
+	k->crash_at = at_step(s, e);
+	k->freeze_at = at_step(s, e / 2);
+	k->lie_at = at_step(s, e / 2);
+	k->lie = (enum lie)rnd_in(s, 0, LIES - 1);
+	k->lax = chance(s, e);
+	k->deaf = chance(s, e);
+	k->greedy = chance(s, e);
+	k->hoarder = chance(s, e / 4);
+	k->picky = chance(s, e / 2);
+	k->lazy = chance(s, e / 4);
+	if (chance(s, e))
+		k->kills_needed = 2;
+}
+
+void
+world_spawn(struct sim *s, uint32_t w, uint32_t incarnation)
+{
+	struct world_worker *k = &s->w[w];
+
+	memset(k, 0, sizeof *k);
+	k->alive = true;
+	k->incarnation = incarnation;
+	k->phase = PHASE_BOOT;
+	k->exit_ns = NEVER;
+	k->pong_ns = NEVER;
+	character(s, k);
+	uint64_t start = s->c.start_ms * MS;
+	if (k->boot == BOOT_OK)
+		k->next_ns = s->now_ns + rnd_in(s, start / 100, start / 2);
+	else if (k->boot == BOOT_LATE)
+		k->next_ns = s->now_ns + rnd_in(s, start, start * 2);
+	else if (k->boot == BOOT_DIES)
+		k->next_ns = s->now_ns + rnd_in(s, 1, start);
+	else
+		k->next_ns = NEVER;
+}
+
+/* Something for the shell to see; it looks a little later. */
+static void
+ring(struct sim *s)
+{
+	uint64_t at = s->now_ns + rnd_in(s, 0, 100) * 1000;
+
+	if (at < s->wake_ns)
+		s->wake_ns = at;
+}
+
+void
+world_die(struct sim *s, uint32_t w)
+{
+	struct world_worker *k = &s->w[w];
+
+	if (!k->alive)
+		return;
+	if (k->phase == PHASE_RUN)
+		oracle_ran(s, w, k->run_task, s->now_ns - k->true_begun_ns);
+	k->alive = false;
+	k->reap = true;
+	k->frozen = false;
+	k->next_ns = NEVER;
+	k->exit_ns = NEVER;
+	ring(s);
+}
+
+void
+world_kill(struct sim *s, uint32_t w)
+{
+	struct world_worker *k = &s->w[w];
+
+	if (!k->alive)
+		return;
+	if (k->kills_needed > 1) {
+		k->kills_needed--;
+		return;
+	}
+	uint64_t at = s->now_ns + rnd_in(s, 0, 5000) * 1000;
+	if (at < k->exit_ns)
+		k->exit_ns = at;
+}
+
+void
+world_stop(struct sim *s, uint32_t w)
+{
+	s->w[w].stop_asked = true;
+	world_wake(s, w);
+}
+
+void
+world_wake(struct sim *s, uint32_t w)
+{
+	struct world_worker *k = &s->w[w];
+
+	if (k->alive && !k->frozen && k->phase == PHASE_IDLE && k->next_ns == NEVER)
+		k->next_ns = s->now_ns + k->claim_ns;
+}
+
+struct slot *
+world_slot(struct sim *s, uint32_t w, uint32_t task, uint32_t gen)
+{
+	struct world_worker *k = &s->w[w];
+
+	for (uint32_t i = 0; i < k->slot_n; i++) {
+		if (k->slot[i].task == task && k->slot[i].gen == gen)
+			return &k->slot[i];
+	}
+	return NULL;
+}
+
+void
+world_drop(struct sim *s, uint32_t w, struct slot *slot)
+{
+	struct world_worker *k = &s->w[w];
+	uint32_t i = (uint32_t)(slot - k->slot);
+
+	memmove(slot, slot + 1, (k->slot_n - i - 1) * sizeof *slot);
+	k->slot_n--;
+}
+
+void
+world_kill_task(struct sim *s, uint32_t w, uint32_t task, uint32_t gen)
+{
+	struct world_worker *k = &s->w[w];
+
+	if (!k->alive || k->frozen || k->deaf || k->phase < PHASE_CLAIMED ||
+	    k->run_task != task || k->run_gen != gen)
+		return;
+	k->kill_asked = true;
+	uint64_t at = s->now_ns + rnd_in(s, 100, 3000) * 1000;
+	if (at < k->next_ns)
+		k->next_ns = at;
+}
+
+static void
+give(struct sim *s, struct world_worker *k, uint32_t task, uint32_t gen, bool infra)
+{
+	if (k->ret_n == RETURNS)
+		return;
+	uint64_t memory =
+	    s->c.recycle_memory == 0 ? 0 : rnd_in(s, 0, s->c.recycle_memory * 5 / 4);
+	k->ret[k->ret_n++] =
+	    (struct ret){ .task = task, .gen = gen, .memory = memory, .infra = infra };
+	ring(s);
+}
+
+static void
+tell_lie(struct sim *s, uint32_t w)
+{
+	struct world_worker *k = &s->w[w];
+	uint32_t t = (uint32_t)rnd_in(s, 0, s->c.task_max - 1);
+
+	switch (k->lie) {
+	case LIE_UNKNOWN:
+		give(s, k, chance(s, 500) ? t : (uint32_t)rnd(s), (uint32_t)rnd(s),
+		    false);
+		break;
+	case LIE_STALE:
+		give(s, k, t, s->t[t].gen - 1, chance(s, 500));
+		break;
+	case LIE_TWICE:
+		if (k->phase >= PHASE_CLAIMED) {
+			give(s, k, k->run_task, k->run_gen, false);
+			give(s, k, k->run_task, k->run_gen, chance(s, 500));
+		}
+		break;
+	case LIE_UNCLAIMED:
+		for (uint32_t i = 0; i < k->slot_n; i++) {
+			if (k->slot[i].state == SLOT_PENDING)
+				give(s, k, k->slot[i].task, k->slot[i].gen, false);
+		}
+		break;
+	case LIE_FOREIGN:
+		if (s->t[t].worker != (int)w)
+			give(s, k, t, s->t[t].gen, false);
+		break;
+	case LIE_FIELD:
+		k->bad = true;
+		ring(s);
+		break;
+	case LIE_ACK:
+		k->ack = true;
+		ring(s);
+		break;
+	case LIE_BEGUN:
+		k->run_task = t;
+		k->run_gen = s->t[t].gen;
+		k->begun_ns = rnd_in(s, 0, s->now_ns * 2);
+		ring(s);
+		break;
+	case LIES:
+		break;
+	}
+}
+
+static struct slot *
+next_pending(struct world_worker *k)
+{
+	struct slot *found = NULL;
+
+	for (uint32_t i = 0; i < k->slot_n; i++) {
+		if (k->slot[i].state != SLOT_PENDING)
+			continue;
+		found = &k->slot[i];
+		if (!k->picky)
+			break;
+	}
+	return found;
+}
+
+static void
+obey_stop(struct sim *s, struct world_worker *k)
+{
+	uint64_t exit_ns = s->now_ns + rnd_in(s, 10, s->c.grace_ms * 500ull) * 1000;
+
+	k->stop_asked = false;
+	k->next_ns = NEVER;
+	if (k->stop_way == STOP_NO_ACK)
+		return;
+	if (k->stop_way != STOP_EXITS)
+		k->ack = true;
+	if (k->stop_way != STOP_ACK_STAYS)
+		k->exit_ns = exit_ns;
+	ring(s);
+}
+
+static void
+claim(struct sim *s, uint32_t w, struct slot *slot)
+{
+	struct world_worker *k = &s->w[w];
+
+	slot->state = SLOT_CLAIMED;
+	if (k->todo_n < SLOTS)
+		k->todo[k->todo_n++] = *slot;
+	oracle_claims(s, w, slot->task, slot->gen);
+}
+
+static void
+idle_step(struct sim *s, uint32_t w)
+{
+	struct world_worker *k = &s->w[w];
+	struct slot *slot = next_pending(k);
+
+	k->next_ns = NEVER;
+	if (k->todo_n == 0) {
+		if (k->stop_asked) {
+			obey_stop(s, k);
+			return;
+		}
+		if (slot == NULL || k->lazy)
+			return;
+		claim(s, w, slot);
+		for (uint32_t i = 0; k->greedy && i < k->slot_n; i++) {
+			if (k->slot[i].state == SLOT_PENDING)
+				claim(s, w, &k->slot[i]);
+		}
+	}
+	k->run_task = k->todo[0].task;
+	k->run_gen = k->todo[0].gen;
+	k->todo_n--;
+	memmove(k->todo, k->todo + 1, k->todo_n * sizeof k->todo[0]);
+	k->kill_asked = false;
+	k->phase = PHASE_CLAIMED;
+	k->next_ns = k->hoarder ? NEVER : s->now_ns + rnd_in(s, 50, 500) * 1000;
+}
+
+static void
+end_cell(struct sim *s, uint32_t w, bool infra)
+{
+	struct world_worker *k = &s->w[w];
+
+	if (k->phase == PHASE_RUN)
+		oracle_ran(s, w, k->run_task, s->now_ns - k->true_begun_ns);
+	k->phase = PHASE_IDLE;
+	k->begun_ns = 0;
+	struct book_task *t = &s->t[k->run_task];
+	if (infra && t->open && t->gen == k->run_gen)
+		t->world_runs--; /* it never ran */
+	give(s, k, k->run_task, k->run_gen, infra);
+	k->next_ns = s->now_ns + k->claim_ns;
+}
+
+static void
+begin_step(struct sim *s, uint32_t w)
+{
+	struct world_worker *k = &s->w[w];
+	const struct book_task *t = &s->t[k->run_task];
+
+	if (chance(s, s->infra)) {
+		end_cell(s, w, true);
+		return;
+	}
+	k->phase = PHASE_RUN;
+	k->true_begun_ns = s->now_ns;
+	k->begun_ns = s->now_ns;
+	if (k->lax && chance(s, 500))
+		k->begun_ns = rnd_in(s, 1, 2 * s->now_ns);
+	uint64_t work_ns = k->kill_asked ? 1000 : t->work_ns;
+	if (!k->lax && t->hard_ms != 0 && work_ns > t->hard_ms * MS)
+		work_ns = t->hard_ms * MS;
+	k->next_ns = work_ns == NEVER ? NEVER : s->now_ns + work_ns;
+	if (t->crashy && !s->honest)
+		k->exit_ns = s->now_ns + rnd_in(s, 0, work_ns == NEVER ? MS : work_ns);
+}
+
+void
+world_step(struct sim *s, uint32_t w)
+{
+	struct world_worker *k = &s->w[w];
+
+	if (k->exit_ns <= s->now_ns) {
+		world_die(s, w);
+		return;
+	}
+	k->steps++;
+	if (k->steps == k->crash_at) {
+		world_die(s, w);
+		return;
+	}
+	if (k->steps == k->freeze_at) {
+		k->frozen = true;
+		k->next_ns =
+		    chance(s, 500) ? NEVER : s->now_ns + rnd_in(s, 1, 9000) * MS;
+		return;
+	}
+	k->frozen = false;
+	if (k->steps == k->lie_at)
+		tell_lie(s, w);
+	switch (k->phase) {
+	case PHASE_NONE:
+		k->next_ns = NEVER;
+		break;
+	case PHASE_BOOT:
+		if (k->boot == BOOT_DIES) {
+			world_die(s, w);
+			break;
+		}
+		k->phase = PHASE_IDLE;
+		k->pong = true;
+		k->next_ns = NEVER;
+		world_wake(s, w);
+		ring(s);
+		break;
+	case PHASE_IDLE:
+		idle_step(s, w);
+		break;
+	case PHASE_CLAIMED:
+		begin_step(s, w);
+		break;
+	case PHASE_RUN:
+		end_cell(s, w, false);
+		break;
+	}
+}
