@@ -76,9 +76,8 @@ const struct kn_opt kn_opts[] = {
 	{ "report", "FILE|-", "write the result as JSON", text, AT(report), NULL },
 	{ "trace", "FILE", "write Chrome trace events", text, AT(trace), NULL },
 	{ "debug", "NS[,NS]",
-	    "debug lines: host, lifecycle, signals, imports, "
-	    "sandbox, policy, *",
-	    text, AT(debug), NULL },
+	    "debug lines: host, lifecycle, signals, sandbox, policy, *", text,
+	    AT(debug), NULL },
 	{ "log-json", NULL, "messages on stderr as JSON lines", flag, AT(log_json),
 	    NULL },
 	{ "dry-run", NULL, "print the launch command and the policy; start nothing",
@@ -91,6 +90,20 @@ _Static_assert(sizeof kn_opts / sizeof kn_opts[0] == KN_OPT_N, "count the option
 /* ---- what options do ---- */
 
 int
+kn_opt_refuse(struct kn_err *e, const char *hint, const char *fmt, ...)
+{
+	char why[240];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof why, fmt, ap);
+	va_end(ap);
+	kn_err_set(e, KN_EK_USAGE, "%s", why);
+	kn_err_hint(e, "%s", hint);
+	return -1;
+}
+
+int
 kn_opt_usage(
     struct kn_err *e, const struct kn_opt *opt, const char *hint, const char *fmt, ...)
 {
@@ -100,10 +113,7 @@ kn_opt_usage(
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof why, fmt, ap);
 	va_end(ap);
-	kn_err_set(e, KN_EK_USAGE, "--%s: %s", opt->name, why);
-	e->hint[0] = '\0';
-	kn_err_hint(e, "%s", hint);
-	return -1;
+	return kn_opt_refuse(e, hint, "--%s: %s", opt->name, why);
 }
 
 static int

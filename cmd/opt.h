@@ -32,6 +32,9 @@ struct kn_run_opts {
 /* argv[0] is the verb. 0, or -1 with e (kind USAGE, a hint set). kn_opt_fini() in both
  * cases. */
 int kn_opt_parse(struct kn_run_opts *o, int argc, char **argv, struct kn_err *e);
+/* Always -1: a usage error with its hint. */
+int kn_opt_refuse(struct kn_err *e, const char *hint, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 void kn_opt_fini(struct kn_run_opts *o);
 /* The text of `run --help`; fresh. */
 char *kn_opt_help(void);

@@ -48,22 +48,18 @@ static int
 unknown(const char *arg, const char *name, size_t n, struct kn_err *e)
 {
 	const struct kn_opt *near = similar(name, n);
+	char hint[80] = "knit-sandbox run --help lists the options";
 
 	for (size_t i = 0; later[i]; i++) {
-		if (strlen(later[i]) == n && memcmp(later[i], name, n) == 0) {
-			kn_err_set(e, KN_EK_USAGE, "this version does not have --%s",
-			    later[i]);
-			kn_err_hint(e, "knit-sandbox run --help lists what it has");
-			return -1;
-		}
+		if (strlen(later[i]) == n && memcmp(later[i], name, n) == 0)
+			return kn_opt_refuse(e,
+			    "knit-sandbox run --help lists what it has",
+			    "this version does not have --%s", later[i]);
 	}
-	kn_err_set(e, KN_EK_USAGE, "unknown option %.*s",
-	    arg[1] == '-' ? (int)n + 2 : 100, arg);
 	if (near)
-		kn_err_hint(e, "did you mean --%s?", near->name);
-	else
-		kn_err_hint(e, "knit-sandbox run --help lists the options");
-	return -1;
+		snprintf(hint, sizeof hint, "did you mean --%s?", near->name);
+	return kn_opt_refuse(e, hint, "unknown option %.*s",
+	    arg[1] == '-' && n < 100 ? (int)n + 2 : 100, arg);
 }
 
 /* One option at argv[*i]; moves *i past a value. */
@@ -111,33 +107,27 @@ conflict(const struct kn_run_opts *o, struct kn_err *e)
 			     : o->out_dir   ? "--out-dir"
 					    : NULL;
 
-	if (o->tasks && o->argv) {
-		kn_err_hint(e, "put the commands into the lines of %s", o->tasks);
-		return kn_err_set(e, KN_EK_USAGE,
+	if (o->tasks && o->argv)
+		return kn_opt_refuse(e, "put the commands into the lines of the batch",
 		    "--tasks: a batch and a command exclude each other");
-	}
-	if (o->tasks && single) {
-		kn_err_hint(e, "a task line has its own: see knit-tasks(5)");
-		return kn_err_set(e, KN_EK_USAGE, "%s: not with --tasks", single);
-	}
-	if (o->tasks && o->report && strcmp(o->report, "-") == 0) {
-		kn_err_hint(e, "stdout has the result lines; give a FILE");
-		return kn_err_set(e, KN_EK_USAGE, "--report: not - with --tasks");
-	}
-	if (!o->tasks && batch) {
-		kn_err_hint(e, "it is for batches: add --tasks FILE");
-		return kn_err_set(e, KN_EK_USAGE, "%s: only with --tasks", batch);
-	}
-	if (!o->collect_n != !o->out_dir) {
-		kn_err_hint(e, "for instance --collect 'out/*' --out-dir results");
-		return kn_err_set(e, KN_EK_USAGE, "%s: needs %s as well",
-		    o->out_dir ? "--out-dir" : "--collect",
+	if (o->tasks && single)
+		return kn_opt_refuse(e, "a task line has its own: see knit-tasks(5)",
+		    "%s: not with --tasks", single);
+	if (o->tasks && o->report && strcmp(o->report, "-") == 0)
+		return kn_opt_refuse(e, "stdout has the result lines; give a FILE",
+		    "--report: not - with --tasks");
+	if (!o->tasks && batch)
+		return kn_opt_refuse(e, "it is for batches: add --tasks FILE",
+		    "%s: only with --tasks", batch);
+	if (!o->collect_n != !o->out_dir)
+		return kn_opt_refuse(e,
+		    "for instance --collect 'out/*' --out-dir results",
+		    "%s: needs %s as well", o->out_dir ? "--out-dir" : "--collect",
 		    o->out_dir ? "--collect" : "--out-dir");
-	}
-	if (!o->tasks && !o->argv && !o->dry_run) {
-		kn_err_hint(e, "knit-sandbox run -- COMMAND, or run --tasks FILE");
-		return kn_err_set(e, KN_EK_USAGE, "run: no command and no --tasks");
-	}
+	if (!o->tasks && !o->argv && !o->dry_run)
+		return kn_opt_refuse(e,
+		    "knit-sandbox run -- COMMAND, or run --tasks FILE",
+		    "run: no command and no --tasks");
 	return 0;
 }
 
@@ -154,20 +144,18 @@ kn_opt_parse(struct kn_run_opts *o, int argc, char **argv, struct kn_err *e)
 			}
 			break;
 		}
-		if (argv[i][0] != '-' || argv[i][1] == '\0') {
-			kn_err_hint(e, "put -- before the command: run -- COMMAND");
-			return kn_err_set(e, KN_EK_USAGE,
+		if (argv[i][0] != '-' || argv[i][1] == '\0')
+			return kn_opt_refuse(e,
+			    "put -- before the command: run -- COMMAND",
 			    "run: unexpected argument \"%.100s\"", argv[i]);
-		}
 		if (one(o, argc, argv, &i, e) < 0)
 			return -1;
 		if (o->help)
 			return 0;
 	}
-	if (o->argv && o->argv[0][0] == '\0') {
-		kn_err_hint(e, "name a program after --");
-		return kn_err_set(e, KN_EK_USAGE, "run: the command is empty");
-	}
+	if (o->argv && o->argv[0][0] == '\0')
+		return kn_opt_refuse(
+		    e, "name a program after --", "run: the command is empty");
 	return conflict(o, e);
 }
 
@@ -192,10 +180,9 @@ kn_opt_parse_policy(struct kn_run_opts *o, int argc, char **argv, struct kn_err 
 			if (one(o, argc, argv, &i, e) < 0)
 				return -1;
 		} else {
-			kn_err_hint(e, "options here: --policy NAME|FILE, --set "
-				       "/PTR=VALUE");
-			return kn_err_set(
-			    e, KN_EK_USAGE, "policy: unknown option %.100s", arg);
+			return kn_opt_refuse(e,
+			    "options here: --policy NAME|FILE, --set /PTR=VALUE",
+			    "policy: unknown option %.100s", arg);
 		}
 	}
 	return 0;
@@ -218,10 +205,9 @@ kn_opt_help(void)
 
 	if (!f)
 		return NULL;
-	fputs("usage: knit-sandbox run [OPTIONS] -- COMMAND [ARG...]   one task\n"
-	      "       knit-sandbox run [OPTIONS] --tasks FILE|-      many: JSON lines "
-	      "in, "
-	      "JSON lines out\n\n",
+	fputs("usage: knit-sandbox run [OPTIONS] -- COMMAND [ARG...]  one task\n"
+	      "       knit-sandbox run [OPTIONS] --tasks FILE|-  JSON lines in and "
+	      "out\n\n",
 	    f);
 	for (size_t i = 0; i < KN_OPT_N; i++) {
 		snprintf(left, sizeof left, "--%s%s%s", kn_opts[i].name,

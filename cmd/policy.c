@@ -84,6 +84,7 @@ kn_cmd_policy(int argc, char **argv, unsigned closed)
 {
 	static const char *const later[] = { "explain", "diff", "export", "learn",
 		"schema", NULL };
+	static const char hint[] = "knit-sandbox policy list, show or check";
 	const char *what = argc > 1 ? argv[1] : "";
 	struct kn_err e = { 0 };
 
@@ -95,16 +96,15 @@ kn_cmd_policy(int argc, char **argv, unsigned closed)
 		return list();
 	if (strcmp(what, "show") == 0 || strcmp(what, "check") == 0)
 		return show_or_check(what, argc - 1, argv + 1);
-	kn_err_hint(&e, "knit-sandbox policy list, show or check");
 	for (size_t i = 0; later[i]; i++) {
 		if (strcmp(what, later[i]) == 0)
-			kn_err_set(&e, KN_EK_USAGE,
-			    "this version does not have: policy %s", what);
+			kn_opt_refuse(
+			    &e, hint, "this version does not have: policy %s", what);
 	}
 	if (e.kind == KN_EK_NONE && argc < 2)
-		kn_err_set(&e, KN_EK_USAGE, "policy: list, show or check what?");
+		kn_opt_refuse(&e, hint, "policy: list, show or check what?");
 	else if (e.kind == KN_EK_NONE)
-		kn_err_set(&e, KN_EK_USAGE, "policy: unexpected argument \"%.100s\"",
+		kn_opt_refuse(&e, hint, "policy: unexpected argument \"%.100s\"",
 		    strcmp(what, "list") == 0 ? argv[2] : what);
 	return kn_say_error(NULL, &e);
 }

@@ -22,11 +22,10 @@ set_debug(struct kn_run *r, const char *list, const char *from, struct kn_err *e
 
 	if (kn_log_mask(list, &r->sup.debug, &bad, &bad_n) == 0)
 		return 0;
-	kn_err_hint(e,
-	    "namespaces: host, lifecycle, signals, imports, sandbox, policy, "
-	    "or * for all");
-	return kn_err_set(
-	    e, KN_EK_USAGE, "%s: unknown namespace \"%.*s\"", from, bad_n, bad);
+	return kn_opt_refuse(e,
+	    "namespaces: host, lifecycle, signals, imports, sandbox, policy, or * for "
+	    "all",
+	    "%s: unknown namespace \"%.*s\"", from, bad_n, bad);
 }
 
 /* Debug lines asked for by KNIT_DEBUG must not make every run fail when it holds

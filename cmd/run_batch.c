@@ -84,14 +84,13 @@ open_input(struct batch *b, struct kn_err *e)
 {
 	const char *path = b->r->opt.tasks;
 
-	if (b->r->closed & 1u << STDOUT_FILENO) {
-		kn_err_hint(e, "send it somewhere: >results.jsonl");
-		return kn_err_set(
-		    e, KN_EK_USAGE, "--tasks: stdout is closed, results have no place");
-	}
+	if (b->r->closed & 1u << STDOUT_FILENO)
+		return kn_opt_refuse(e, "send it somewhere: >results.jsonl",
+		    "--tasks: stdout is closed, results have no place");
 	if (strcmp(path, "-") == 0) {
 		if (b->r->closed & 1u << STDIN_FILENO)
-			return kn_err_set(e, KN_EK_USAGE, "--tasks: stdin is closed");
+			return kn_opt_refuse(
+			    e, "give --tasks FILE", "--tasks: stdin is closed");
 		b->in = STDIN_FILENO;
 		return 0;
 	}

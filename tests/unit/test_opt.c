@@ -1,0 +1,289 @@
+/* tests/unit/test_opt.c: the command line: what is taken, and that everything else is
+ * one line that names the flag, and a hint.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ipc/err.h"
+
+/* cmd/ is no part of the library: the files themselves. */
+#include "cmd/opt.c"
+#include "cmd/opt_parse.c"
+
+enum { ARGS_MAX = 32 };
+
+/* Words parted by blanks. */
+static int
+split(const char *line, char *copy, size_t n, char **argv)
+{
+	int argc = 0;
+
+	snprintf(copy, n, "run %s", line);
+	for (char *w = strtok(copy, " "); w && argc < ARGS_MAX; w = strtok(NULL, " "))
+		argv[argc++] = w;
+	argv[argc] = NULL;
+	return argc;
+}
+
+static void
+accept(const char *line, struct kn_run_opts *o, char *copy, size_t n)
+{
+	static char *argv[ARGS_MAX + 1];
+	struct kn_err e;
+	int argc = split(line, copy, n, argv);
+
+	if (kn_opt_parse(o, argc, argv, &e) < 0)
+		fail_msg("%s: %s", line, e.msg);
+}
+
+static void
+refuse(const char *line, const char *part)
+{
+	static char *argv[ARGS_MAX + 1];
+	char copy[512];
+	struct kn_run_opts o;
+	struct kn_err e;
+	int argc = split(line, copy, sizeof copy, argv);
+
+	if (kn_opt_parse(&o, argc, argv, &e) == 0)
+		fail_msg("%s was accepted", line);
+	assert_int_equal(e.kind, KN_EK_USAGE);
+	if (!strstr(e.msg, part))
+		fail_msg("%s: says \"%s\" without \"%s\"", line, e.msg, part);
+	assert_null(strchr(e.msg, '\n'));
+	if (!e.hint[0])
+		fail_msg("%s: no hint", line);
+	kn_opt_fini(&o);
+}
+
+static void
+command_comes_after_two_dashes(void **state)
+{
+	struct kn_run_opts o;
+	char copy[256];
+
+	(void)state;
+	accept("--quiet -- ls --timeout -l", &o, copy, sizeof copy);
+	assert_true(o.quiet);
+	assert_int_equal(o.argc, 3);
+	assert_string_equal(o.argv[1], "--timeout");
+	assert_int_equal(o.src_n, 0);
+	kn_opt_fini(&o);
+	refuse("ls", "unexpected argument \"ls\"");
+	refuse("- ls", "unexpected argument \"-\"");
+	refuse("--", "no command");
+	refuse("", "no command");
+}
+
+static void
+values_with_and_without_equals_sign(void **state)
+{
+	struct kn_run_opts o;
+	char copy[256];
+
+	(void)state;
+	accept("--memory=64M --timeout 500ms --set /a/b={\"x\":1} --policy judge -- x",
+	    &o, copy, sizeof copy);
+	assert_int_equal(o.src_n, 4);
+	assert_int_equal(o.src[0].type, KN_SRC_VALUE);
+	assert_string_equal(o.src[0].pointer, "/limits/task/memory");
+	assert_string_equal(o.src[0].text, "64M");
+	assert_string_equal(o.src[0].label, "--memory");
+	assert_string_equal(o.src[1].pointer, "/timeouts/hard_ms");
+	assert_string_equal(o.src[1].text, "500ms");
+	assert_int_equal(o.src[2].type, KN_SRC_SET);
+	assert_string_equal(o.src[2].text, "/a/b={\"x\":1}");
+	assert_int_equal(o.src[3].type, KN_SRC_NAMED);
+	kn_opt_fini(&o);
+	refuse("--memory", "--memory: needs a value");
+	refuse("--memory -- x", "--memory: needs a value");
+	refuse("--memory= -- x", "--memory: the value is empty");
+	refuse("--quiet=yes -- x", "--quiet: takes no value");
+}
+
+static void
+names_are_exact(void **state)
+{
+	(void)state;
+	refuse("--nosuchflag -- x", "unknown option --nosuchflag");
+	refuse("--mem 5 -- x", "unknown option --mem");
+	refuse("--memory-limit=5 -- x", "unknown option --memory-limit");
+	refuse("-q -- x", "unknown option -q");
+	refuse("--module x.so", "this version does not have --module");
+	refuse("--raw-stdio -- x", "this version does not have --raw-stdio");
+}
+
+static void
+binds_part_at_the_last_colon(void **state)
+{
+	struct kn_run_opts o;
+	char copy[256];
+
+	(void)state;
+	accept("--bind /a --ro-bind b:/c --bind x:y:/z -- x", &o, copy, sizeof copy);
+	assert_string_equal(o.src[0].text, "/a");
+	assert_null(o.src[0].at);
+	assert_true(o.src[0].writable);
+	assert_string_equal(o.src[1].text, "b");
+	assert_string_equal(o.src[1].at, "/c");
+	assert_false(o.src[1].writable);
+	assert_string_equal(o.src[1].label, "--ro-bind");
+	assert_string_equal(o.src[2].text, "x:y");
+	assert_string_equal(o.src[2].at, "/z");
+	kn_opt_fini(&o);
+	refuse("--bind a:b -- x", "--bind: \"a:b\": DST must be an absolute path");
+	refuse("--ro-bind :/x -- x", "--ro-bind: \":/x\": SRC is empty");
+}
+
+static void
+env_names_become_pointers(void **state)
+{
+	struct kn_run_opts o;
+	char copy[256];
+
+	(void)state;
+	accept("--env A=b=c --env a/b~c= -- x", &o, copy, sizeof copy);
+	assert_string_equal(o.src[0].pointer, "/environment/set/A");
+	assert_string_equal(o.src[0].text, "b=c");
+	assert_string_equal(o.src[1].pointer, "/environment/set/a~1b~0c");
+	assert_string_equal(o.src[1].text, "");
+	kn_opt_fini(&o);
+	refuse("--env A -- x", "--env");
+	refuse("--env =b -- x", "--env");
+}
+
+static void
+what_this_version_has_is_named(void **state)
+{
+	(void)state;
+	refuse("--launcher oci -- x", "--launcher: \"oci\" is not supported");
+	refuse("--launcher direct -- x", "--launcher");
+	refuse("--network allow -- x", "--network: \"allow\" is not supported");
+	refuse("--set memory=5 -- x", "--set");
+	refuse("--set /limits/task/memory -- x", "--set");
+}
+
+static void
+paths_inside_are_absolute_and_plain(void **state)
+{
+	struct kn_run_opts o;
+	char copy[256];
+
+	(void)state;
+	accept("--workdir /data -- x", &o, copy, sizeof copy);
+	assert_string_equal(o.workdir, "/data");
+	kn_opt_fini(&o);
+	refuse("--workdir data -- x", "--workdir: \"data\" is not absolute");
+	refuse("--workdir /proc/self/fd/7 -- x", "--workdir");
+	refuse("--workdir /a/../b -- x", "--workdir");
+	refuse("--workdir /a/.. -- x", "--workdir");
+	refuse("--collect ../x --out-dir d -- x", "--collect");
+	refuse("--collect /x --out-dir d -- x", "--collect");
+}
+
+static void
+what_excludes_each_other_is_said(void **state)
+{
+	struct kn_run_opts o;
+	char copy[256];
+
+	(void)state;
+	accept("--tasks f --ordered --fail-fast --keep d --report r", &o, copy,
+	    sizeof copy);
+	assert_string_equal(o.tasks, "f");
+	assert_null(o.argv);
+	kn_opt_fini(&o);
+	accept("--collect a --collect b --out-dir d -- x", &o, copy, sizeof copy);
+	assert_int_equal(o.collect_n, 2);
+	kn_opt_fini(&o);
+	accept("--dry-run", &o, copy, sizeof copy);
+	kn_opt_fini(&o);
+	refuse("--tasks f -- x", "--tasks");
+	refuse("--tasks f --stdin g", "--stdin: not with --tasks");
+	refuse("--tasks f --collect a --out-dir b", "--collect: not with --tasks");
+	refuse("--tasks f --report -", "--report");
+	refuse("--ordered -- x", "--ordered: only with --tasks");
+	refuse("--fail-fast -- x", "--fail-fast: only with --tasks");
+	refuse("--keep d -- x", "--keep: only with --tasks");
+	refuse("--collect a -- x", "--collect: needs --out-dir as well");
+	refuse("--out-dir a -- x", "--out-dir: needs --collect as well");
+}
+
+static void
+help_has_every_option_and_fits_a_screen(void **state)
+{
+	struct kn_run_opts o;
+	char copy[64], name[64], *text = kn_opt_help();
+	size_t i, lines = 0, width = 0;
+
+	(void)state;
+	assert_non_null(text);
+	for (i = 0; kn_opt_name(i); i++) {
+		snprintf(name, sizeof name, "\n  --%s ", kn_opt_name(i));
+		if (!strstr(text, name))
+			fail_msg("--%s is not in --help", kn_opt_name(i));
+	}
+	assert_int_equal(i, KN_OPT_N);
+	for (const char *s = text; *s; s++) {
+		width = *s == '\n' ? 0 : width + 1;
+		lines += *s == '\n';
+		if (width > 80)
+			fail_msg("--help is wider than 80 columns: %.90s", s - 80);
+	}
+	assert_in_range(lines, 20, 45);
+	for (i = 0; later[i]; i++) {
+		snprintf(name, sizeof name, "--%s", later[i]);
+		assert_null(strstr(text, name));
+	}
+	free(text);
+	accept("--policy x --help", &o, copy, sizeof copy);
+	assert_true(o.help);
+	kn_opt_fini(&o);
+}
+
+static void
+policy_verb_takes_names_and_sets(void **state)
+{
+	static char show[] = "show", judge[] = "judge", set_[] = "--set=/a=1",
+		    bad[] = "--memory";
+	char *argv[] = { show, judge, set_, NULL };
+	char *wrong[] = { show, bad, NULL };
+	struct kn_run_opts o;
+	struct kn_err e;
+
+	(void)state;
+	assert_int_equal(kn_opt_parse_policy(&o, 3, argv, &e), 0);
+	assert_int_equal(o.src_n, 2);
+	assert_string_equal(o.src[0].text, "judge");
+	assert_string_equal(o.src[1].text, "/a=1");
+	kn_opt_fini(&o);
+	assert_int_equal(kn_opt_parse_policy(&o, 2, wrong, &e), -1);
+	kn_opt_fini(&o);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(command_comes_after_two_dashes),
+		cmocka_unit_test(values_with_and_without_equals_sign),
+		cmocka_unit_test(names_are_exact),
+		cmocka_unit_test(binds_part_at_the_last_colon),
+		cmocka_unit_test(env_names_become_pointers),
+		cmocka_unit_test(what_this_version_has_is_named),
+		cmocka_unit_test(paths_inside_are_absolute_and_plain),
+		cmocka_unit_test(what_excludes_each_other_is_said),
+		cmocka_unit_test(help_has_every_option_and_fits_a_screen),
+		cmocka_unit_test(policy_verb_takes_names_and_sets),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
