@@ -157,11 +157,8 @@ add_range(struct program *p, struct range r)
 static int
 compile(struct program *p, void **out, uint32_t *out_n, struct kn_err *e)
 {
-	for (int nr = 0; nr < KN_NR_MAX; nr++) {
-		struct range r = range_of(p, nr);
-		/* In the worker program the stub's own calls pass. */
-		add_range(p, r);
-	}
+	for (int nr = 0; nr < KN_NR_MAX; nr++)
+		add_range(p, range_of(p, nr));
 	if (!p->cell) {
 		add_range(p, (struct range){ KN_NR_MAX, -1, p->t->unlisted });
 		add_range(
@@ -186,6 +183,20 @@ compile(struct program *p, void **out, uint32_t *out_n, struct kn_err *e)
 	return 0;
 }
 
+/* Without execve nothing of kind exec can start; better said here than by each task. */
+static int
+check_starts(const struct kn_ftable *t, struct kn_err *e)
+{
+	int nr = kn_filter_nr("execve");
+	const struct kn_fcall *c = &t->calls[nr];
+	for (size_t i = 0; i < c->n; i++)
+		if (c->v[i].ret == SECCOMP_RET_ALLOW || c->v[i].ret == SECCOMP_RET_LOG)
+			return 0;
+	return kn_err_set(e, KN_EK_CONFIG,
+	    "/seccomp: no group or rule allows execve, so no command could start; the "
+	    "group @default has it");
+}
+
 int
 kn_filter_build(const struct kn_policy *policy, struct kn_filter *out, struct kn_err *e)
 {
@@ -196,7 +207,8 @@ kn_filter_build(const struct kn_policy *policy, struct kn_filter *out, struct kn
 		return -1;
 	kn_filter_stub_calls(stub);
 	struct program *p = calloc(2, sizeof *p);
-	int rc = p ? 0 : kn_err_set(e, KN_EK_HOST, "seccomp: out of memory");
+	int rc = p ? check_starts(&t, e)
+		   : kn_err_set(e, KN_EK_HOST, "seccomp: out of memory");
 	if (rc == 0) {
 		p[0].t = p[1].t = &t;
 		p[0].stub = p[1].stub = stub;

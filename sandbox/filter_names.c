@@ -8,6 +8,7 @@
 
 #include "ipc/err.h"
 #include "sandbox/filter_int.h"
+#include "sandbox/policy_int.h"
 #include "sandbox/stub/calls.h"
 
 /* Names that libseccomp 2.5.4 does not have. From 424 on, numbers are the same on all
@@ -129,6 +130,24 @@ kn_filter_stub_calls(bool out[KN_NR_MAX])
 	}
 }
 
+/* The known call nearest to a misspelt one: malloc'ed, or NULL. */
+static char *
+near_call(const char *name)
+{
+	char *names[KN_NR_MAX + 1];
+	size_t n = 0;
+	for (int nr = 0; nr < KN_NR_MAX; nr++) {
+		names[n] = seccomp_syscall_resolve_num_arch(seccomp_arch_native(), nr);
+		n += names[n] != NULL;
+	}
+	names[n] = NULL;
+	const char *near = kn_policy_word_near((const char *const *)names, name);
+	char *kept = near ? strdup(near) : NULL;
+	while (n > 0)
+		free(names[--n]);
+	return kept;
+}
+
 int
 kn_filter_check_call(const char *name, struct kn_err *e)
 {
@@ -136,25 +155,31 @@ kn_filter_check_call(const char *name, struct kn_err *e)
 	if (kn_filter_nr(name) != KN_NR_UNKNOWN)
 		return 0;
 	kn_err_printable(clean, sizeof clean, name, (int)strnlen(name, 200));
-	return kn_err_set(e, KN_EK_CONFIG, "unknown system call \"%s\"", clean);
+	char *near = near_call(name);
+	kn_err_set(e, KN_EK_CONFIG, "unknown system call \"%s\"%s%s%s", clean,
+	    near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+	free(near);
+	return -1;
 }
 
 int
 kn_filter_check_group(const char *group, struct kn_err *e)
 {
-	char list[200] = "", clean[48];
+	enum { MAX = 64 };
+	const char *names[MAX];
+	char clean[48];
 	size_t n = 0;
-	for (size_t i = 0; i < kn_filter_group_n; i++) {
-		const char *name = kn_filter_groups[i].name;
-		if (strcmp(name, group) == 0)
+	for (; n < kn_filter_group_n && n < MAX - 1; n++) {
+		names[n] = kn_filter_groups[n].name;
+		if (strcmp(names[n], group) == 0)
 			return 0;
-		if (n + strlen(name) + 2 < sizeof list) {
-			list[n++] = ' ';
-			memcpy(list + n, name, strlen(name) + 1);
-			n += strlen(name);
-		}
 	}
+	names[n] = NULL;
 	kn_err_printable(clean, sizeof clean, group, (int)strnlen(group, 200));
+	const char *near = kn_policy_word_near(names, group);
+	if (near)
+		return kn_err_set(e, KN_EK_CONFIG,
+		    "unknown group \"%s\"; did you mean \"%s\"?", clean, near);
 	return kn_err_set(
-	    e, KN_EK_CONFIG, "unknown group \"%s\"; there are:%s", clean, list);
+	    e, KN_EK_CONFIG, "unknown group \"%s\"; knit-policy(5) lists them", clean);
 }

@@ -244,6 +244,16 @@ layers(json_t *doc, const char *pointer)
 	return bits;
 }
 
+/* The first is more than the second: said of the one that a user wrote. */
+static int
+fail_pair(const struct kn_pol *p, const char *more, const char *less, struct kn_err *e)
+{
+	if (kn_policy_named(&p->pub, more))
+		return kn_pol_fail(p, more, e, "is more than %s", less);
+	return kn_pol_fail(
+	    p, less, e, "is less than %s (%s)", more, kn_pol_origin(p, more));
+}
+
 /* What only the merged whole can say. */
 static int
 check_whole(const struct kn_pol *p, struct kn_err *e)
@@ -255,13 +265,9 @@ check_whole(const struct kn_pol *p, struct kn_err *e)
 		    (unsigned long long)q->payload_max,
 		    (unsigned long long)q->payload_area);
 	if (q->worker.memory && q->task.memory > q->worker.memory)
-		return kn_pol_fail(p, "/limits/task/memory", e,
-		    "is more than /limits/worker/memory (%llu)",
-		    (unsigned long long)q->worker.memory);
+		return fail_pair(p, "/limits/task/memory", "/limits/worker/memory", e);
 	if (q->worker.pids && q->task.pids > q->worker.pids)
-		return kn_pol_fail(p, "/limits/task/pids", e,
-		    "is more than /limits/worker/pids (%llu)",
-		    (unsigned long long)q->worker.pids);
+		return fail_pair(p, "/limits/task/pids", "/limits/worker/pids", e);
 	return 0;
 }
 

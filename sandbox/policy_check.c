@@ -228,7 +228,9 @@ kn_policy_check_doc(const struct kn_pdoc *d, struct kn_err *e)
 	/* A flag carries one key; a document says which format it is. */
 	if (d->text && !json_object_get(d->root, "version"))
 		return kn_pdoc_fail(d, "", false, e, "\"version\": 1 is missing");
-	return check_seccomp(d, e);
+	if (check_seccomp(d, e) < 0)
+		return -1;
+	return kn_policy_check_items(d, e);
 }
 
 uint64_t
