@@ -214,11 +214,11 @@ kn_opt_help(void)
 		    kn_opts[i].arg ? " " : "", kn_opts[i].arg ? kn_opts[i].arg : "");
 		fprintf(f, "  %-22s %s\n", left, kn_opts[i].help);
 	}
-	fputs(
-	    "\nExit: the command's own; 128+n signal; 124 time; 137 memory; 125 ours; "
-	    "126, 127 cannot\nexecute, not found. Batch: 0 all ok, 1 not all, 125 "
-	    "ours. "
-	    "More: man knit-sandbox\n",
+	fputs("\nExit: the command's own; 128+n signal n; 124 time; 137 memory; 125 "
+	      "ours;\n"
+	      "126 cannot be executed; 127 not found. Batch: 0 all ok, 1 not all, 125 "
+	      "ours.\n"
+	      "More: man knit-sandbox\n",
 	    f);
 	if (fclose(f) != 0) {
 		free(out);

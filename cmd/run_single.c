@@ -19,6 +19,8 @@ struct single {
 	struct kn_sup *sup;
 	int out_dir;
 	bool answered;
+	enum kn_verdict verdict;
+	char error[320];
 	int exit_code;
 };
 
@@ -63,19 +65,17 @@ exit_of(const struct kn_outcome *o)
 
 /* How a command ends by itself is its own business; anything else gets a line. */
 static void
-tell(const struct single *s, const struct kn_outcome *o)
+tell(const struct single *s)
 {
-	const struct kn_run *r = s->r;
+	const struct kn_voice *v = &s->r->voice;
 
-	if (o->verdict == KN_V_OK || o->verdict == KN_V_EXIT ||
-	    o->verdict == KN_V_SIGNAL)
+	if (s->verdict == KN_V_OK || s->verdict == KN_V_EXIT ||
+	    s->verdict == KN_V_SIGNAL)
 		return;
-	if (r->voice.quiet && exit_of(o) != KN_EXIT_OURS)
+	if (v->quiet && s->exit_code != KN_EXIT_OURS)
 		return;
-	if (o->error[0])
-		kn_say(&r->voice, "%s: %s", kn_verdict_name(o->verdict), o->error);
-	else
-		kn_say(&r->voice, "%s", kn_verdict_name(o->verdict));
+	kn_say(v, "%s%s%s", kn_verdict_name(s->verdict), s->error[0] ? ": " : "",
+	    s->error);
 }
 
 static int
@@ -101,7 +101,8 @@ on_answer(void *ctx, struct kn_task *t, struct kn_outcome *o)
 
 	s->answered = true;
 	s->exit_code = exit_of(o);
-	tell(s, o);
+	s->verdict = o->verdict;
+	memcpy(s->error, o->error, sizeof s->error);
 	if (s->out_dir >= 0 && kn_collect(s->out_dir, o, &s->r->voice) > 0)
 		s->exit_code = KN_EXIT_OURS;
 	if (write_report(s, o) < 0)
@@ -227,10 +228,9 @@ go(struct single *s)
 	rc = kn_sup_run(s->sup, &signo, &e);
 	if (rc < 0 && !s->answered)
 		return failed(s, &e);
-	if (rc < 0) {
-		kn_say_error(&r->voice, &e);
-		return KN_EXIT_OURS;
-	}
+	if (rc < 0)
+		return kn_say_error(&r->voice, &e);
+	tell(s);
 	return signo ? KN_EXIT_SIGNAL + signo : s->exit_code;
 }
 
