@@ -54,11 +54,12 @@ on_stop_signal(struct kn_sup *s, int signo)
 	kn_turn_stop(s, false, signo);
 }
 
-/* Stop ourselves as the caller asked, the terminal as it was meanwhile. */
+/* Stop ourselves as the caller asked, the terminal as it was meanwhile. The task gets
+ * SIGSTOP: its process group is an orphaned one, where the kernel drops SIGTSTP. */
 static void
 on_suspend(struct kn_sup *s)
 {
-	forward(s, SIGTSTP);
+	forward(s, SIGSTOP);
 	kn_relay_suspend(s);
 	(void)kill(getpid(), SIGSTOP);
 	kn_relay_resume(s);
