@@ -25,6 +25,7 @@ struct batch {
 	struct kn_progress progress;
 	struct kn_report how;
 	int in;
+	uint32_t workers; /* the most that were ready at one time */
 	bool out_of_memory;
 };
 
@@ -38,6 +39,13 @@ on_result(void *ctx, const struct kn_batch_result *res)
 	char *text = kn_report_result(&b->how, res->id, res->line, res->outcome, &n);
 
 	kn_progress_count(&b->progress, res->outcome);
+	if (b->sup) {
+		struct kn_sup_counts c;
+
+		kn_sup_count(b->sup, &c);
+		if (c.workers > b->workers)
+			b->workers = c.workers;
+	}
 	if (!text) {
 		b->out_of_memory = true;
 		kn_batch_stop(b->lines);
@@ -141,7 +149,7 @@ summary_report(
 		.verdicts = b->progress.verdicts,
 		.wall_ms = (kn_clock_now() - b->progress.start_ns) / KN_MS_NS,
 		.cpu_ms = b->progress.cpu_us / 1000,
-		.workers = c->workers,
+		.workers = b->workers,
 		.workers_lost = c->worker_lost,
 		.layers = b->sup ? kn_sup_layers(b->sup) : NULL,
 		.signal = signo,
@@ -217,7 +225,7 @@ go(struct batch *b)
 	b->sup = NULL;
 	finish_output(b);
 	if (!r->voice.quiet && !failed)
-		kn_progress_summary(&b->progress, c.workers, c.worker_lost);
+		kn_progress_summary(&b->progress, b->workers, c.worker_lost);
 	return exit_of(b, failed, signo);
 }
 
