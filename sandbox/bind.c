@@ -166,10 +166,6 @@ resolve_one(struct kn_bind *b, struct kn_err *e)
 	const struct kn_mount *m = b->mount;
 	struct stat st;
 
-	if (m->type == KN_MOUNT_DATA) {
-		b->data_fd = kn_fd_sealed("knit-file", m->data, m->data_n, 0, e);
-		return b->data_fd >= 0 ? 0 : kn_err_wrap(e, "%s", m->at);
-	}
 	if (m->type != KN_MOUNT_BIND)
 		return 0;
 	if (!m->user) {
@@ -387,7 +383,7 @@ kn_bind_resolve(const struct kn_policy *p, struct kn_bind **out, struct kn_err *
 		return kn_err_sys(e, KN_EK_HOST, "allocate the table of mounts");
 	for (size_t i = 0; i < n; i++) {
 		b[i].mount = &p->fs.mounts[i];
-		b[i].fd = b[i].data_fd = -1;
+		b[i].fd = -1;
 	}
 	if (check_counts(p, e) < 0)
 		goto fail;
@@ -409,7 +405,6 @@ kn_bind_free(struct kn_bind *b, size_t n)
 {
 	for (size_t i = 0; b != NULL && i < n; i++) {
 		kn_fd_close(&b[i].fd);
-		kn_fd_close(&b[i].data_fd);
 		free(b[i].path);
 	}
 	free(b);

@@ -30,7 +30,6 @@ struct kn_bind {
 	char *path; /* canonical path behind fd, or the policy's for system binds */
 	uint64_t dev, ino;
 	bool is_dir;
-	int data_fd;   /* DATA: its bytes in a sealed memfd, else -1 */
 	bool missing;  /* optional, and not there */
 	bool shadowed; /* a later mount stands on the very same `at` */
 	bool idmap;    /* root: to be shown under the worker's uid */

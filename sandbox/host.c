@@ -158,18 +158,32 @@ kn_host_find_bwrap(char *out, size_t n, struct kn_err *e)
 	return -1;
 }
 
+/* Whether uid 0 here is the machine's. The kernel's own settings belong to that one: in
+ * a user namespace that maps our 0 to somebody else they show another owner. */
+static bool
+is_host_root(uid_t uid)
+{
+	struct stat st;
+
+	return stat("/proc/sys/kernel/core_pattern", &st) < 0 || st.st_uid == uid;
+}
+
 static void
 probe_root(struct kn_host *h)
 {
 	char umap[MAP_TEXT_MAX], gmap[MAP_TEXT_MAX];
 	struct kn_uid_range r;
 
-	h->root = h->uid == 0 && kn_caps_has(CAP_SETUID) && kn_caps_has(CAP_SETGID) &&
-		  kn_caps_has(CAP_SYS_ADMIN);
-	if (!h->root || read_small("/proc/self/uid_map", umap, sizeof(umap)) < 0 ||
+	if (h->uid != 0)
+		return;
+	h->host_root = is_host_root(h->uid);
+	if (!kn_caps_has(CAP_SETUID) || !kn_caps_has(CAP_SETGID) ||
+	    !kn_caps_has(CAP_SYS_ADMIN) ||
+	    read_small("/proc/self/uid_map", umap, sizeof(umap)) < 0 ||
 	    read_small("/proc/self/gid_map", gmap, sizeof(gmap)) < 0 ||
 	    kn_uid_choose(umap, gmap, getpid(), &r, NULL) < 0)
-		return;
+		return; /* of a namespace like "unshare --map-root-user": rootless */
+	h->root = true;
 	h->worker_uid_base = r.base;
 	h->worker_uid_n = r.n;
 	h->maps_full = kn_uid_map_is_full(umap) && kn_uid_map_is_full(gmap);

@@ -13,7 +13,9 @@ struct kn_err;
 struct kn_policy;
 
 struct kn_host {
-	bool root; /* effective uid 0 with CAP_SETUID, CAP_SETGID, CAP_SYS_ADMIN */
+	bool root; /* effective uid 0 with CAP_SETUID, CAP_SETGID, CAP_SYS_ADMIN, and
+		      unprivileged ids to give to workers */
+	bool host_root; /* our uid is the machine's uid 0 (or that cannot be told) */
 	uid_t uid;
 	gid_t gid;	       /* of the caller */
 	uint32_t landlock_abi; /* 0: none */
@@ -22,8 +24,8 @@ struct kn_host {
 	uint64_t memory; /* bytes, bounded by our own cgroup limit where readable */
 	char bwrap[256]; /* absolute path of the bwrap that will be used */
 	uid_t worker_uid_base; /* root: first host uid of this supervisor's workers */
-	uint32_t worker_uid_n; /* 0: root, but no unprivileged id can be had */
-	bool maps_full;	       /* root: our user namespace maps every id to itself */
+	uint32_t worker_uid_n;
+	bool maps_full; /* root: our user namespace maps every id to itself */
 };
 /* Never fails for lack of something: what is missing is zero, "" or false, and the
  * launcher refuses what needs it. */

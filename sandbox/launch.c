@@ -16,7 +16,10 @@
 #include "sandbox/idmap.h"
 #include "sandbox/launch_int.h"
 
-enum { FDS_BESIDES = 512 }; /* what the rest of the program has open */
+enum {
+	FEW_BINDS = 16,	  /* not worth a look at the limit */
+	FDS_BESIDES = 512 /* what the rest of the program has open */
+};
 
 /* The static stub, embedded by the linker (Makefile). */
 extern const char kn_stub_image[], kn_stub_image_end[];
@@ -30,12 +33,13 @@ check_host(struct kn_launcher *l, struct kn_err *e)
 		snprintf(l->bwrap, sizeof(l->bwrap), "%s", h->bwrap);
 	else if (kn_host_find_bwrap(l->bwrap, sizeof(l->bwrap), e) < 0)
 		return -1;
-	if (h->uid == 0 && !h->root) {
+	if (h->uid == 0 && !h->root && h->host_root) {
 		kn_err_set(e, KN_EK_HOST,
-		    "uid 0 without CAP_SETUID, CAP_SETGID and CAP_SYS_ADMIN: workers "
-		    "would have to run as uid 0");
-		kn_err_hint(e, "start it as an ordinary user, or grant those "
-			       "capabilities");
+		    "workers would have to run as the machine's uid 0: no CAP_SETUID, "
+		    "CAP_SETGID and CAP_SYS_ADMIN, or no unprivileged uid is mapped in "
+		    "this user namespace");
+		kn_err_hint(e, "start it as an ordinary user, or grant those (in a "
+			       "user namespace: map more ids, newuidmap)");
 		return -1;
 	}
 	if (h->root && h->worker_uid_n < l->worker_n) {
@@ -126,25 +130,20 @@ plan_child_binds(struct kn_launcher *l, size_t user_n, struct kn_err *e)
 	return 0;
 }
 
-/* Files by content: how the child opens each one again. */
 static int
 plan_data(struct kn_launcher *l, struct kn_err *e)
 {
 	size_t n = l->policy->fs.mount_n;
 
-	l->data_paths = calloc(n + 1, sizeof(l->data_paths[0]));
-	l->data_scratch = calloc(n + 1, sizeof(l->data_scratch[0]));
-	if (!l->data_paths || !l->data_scratch)
+	l->data = calloc(n + 1, sizeof(l->data[0]));
+	if (l->data == NULL)
 		return kn_err_sys(e, KN_EK_HOST, "allocate the table of files");
 	for (size_t i = 0; i < n; i++) {
-		if (l->binds[i].data_fd < 0)
-			continue;
-		if (asprintf(&l->data_paths[l->data_n], "/proc/self/fd/%d",
-			l->binds[i].data_fd) < 0) {
-			l->data_paths[l->data_n] = NULL;
-			return kn_err_sys(e, KN_EK_HOST, "name a file");
-		}
-		l->data_n++;
+		const struct kn_mount *m = &l->policy->fs.mounts[i];
+
+		if (m->type == KN_MOUNT_DATA)
+			l->data[l->data_n++] =
+			    (struct kn_child_data){ .p = m->data, .n = m->data_n };
 	}
 	return 0;
 }
@@ -160,7 +159,7 @@ fill_sources(const struct kn_launcher *l, const char **source, char (*numbers)[1
 	for (size_t i = 0; i < l->policy->fs.mount_n; i++) {
 		const struct kn_bind *b = &l->binds[i];
 
-		if (b->data_fd >= 0) {
+		if (b->mount->type == KN_MOUNT_DATA) {
 			snprintf(numbers[i], sizeof(numbers[i]), "%d", data++);
 			source[i] = numbers[i];
 		} else if (b->mount->type == KN_MOUNT_BIND && !b->missing) {
@@ -205,26 +204,29 @@ build_argv(struct kn_launcher *l, struct kn_err *e)
 	return rc;
 }
 
-/* Every bind and every file by content holds a descriptor here, and another while it is
- * brought along. The soft limit is ours to raise; what we start gets the old one. */
+/* Every bind holds a descriptor here, and another while it is brought along. The soft
+ * limit is ours to raise; what we start gets the old one. */
 static int
 raise_nofile(struct kn_launcher *l, struct kn_err *e)
 {
-	rlim_t need = 2 * (rlim_t)l->policy->fs.mount_n + FDS_BESIDES;
 	struct rlimit now;
+	rlim_t n = 0, need;
 
 	if (getrlimit(RLIMIT_NOFILE, &l->nofile) < 0)
 		return kn_err_sys(e, KN_EK_HOST, "read the limit of open files");
-	if (need <= l->nofile.rlim_cur)
+	for (size_t i = 0; i < l->policy->fs.mount_n; i++)
+		n += l->policy->fs.mounts[i].user;
+	need = 2 * n + FDS_BESIDES;
+	if (n <= FEW_BINDS || need <= l->nofile.rlim_cur)
 		return 0;
 	now = l->nofile;
 	now.rlim_cur = now.rlim_max;
 	if (need <= now.rlim_max && setrlimit(RLIMIT_NOFILE, &now) == 0)
 		return 0;
 	kn_err_set(e, KN_EK_CONFIG,
-	    "/filesystem/mounts: %zu mounts need %llu open files, and the limit is "
+	    "/filesystem/mounts: %llu mounts need %llu open files, and the limit is "
 	    "%llu",
-	    l->policy->fs.mount_n, (unsigned long long)need,
+	    (unsigned long long)n, (unsigned long long)need,
 	    (unsigned long long)l->nofile.rlim_max);
 	kn_err_hint(e, "bind a directory that holds them, or raise it: ulimit -n");
 	return -1;
@@ -295,10 +297,7 @@ kn_launcher_free(struct kn_launcher *l)
 		free(l->child_paths[i]);
 	for (uint32_t w = 0; l->userns != NULL && w < l->worker_n; w++)
 		kn_fd_close(&l->userns[w]);
-	for (size_t i = 0; i < l->data_n; i++)
-		free(l->data_paths[i]);
-	free(l->data_paths);
-	free(l->data_scratch);
+	free(l->data);
 	free(l->child_binds);
 	free(l->child_paths);
 	free(l->child_trees);

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -25,6 +26,10 @@
 #include "ipc/control.h"
 #include "sandbox/caps.h"
 #include "sandbox/idmap.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8U
+#endif
 
 enum {
 	PARK_FROM = 16, /* sources move up here before they take their numbers */
@@ -51,6 +56,7 @@ static const char *const step_text[] = {
 	[KN_STEP_PDEATHSIG] = "ask for death with the supervisor",
 	[KN_STEP_PARENT] = "find the supervisor alive",
 	[KN_STEP_FDS] = "arrange descriptors",
+	[KN_STEP_DATA] = "make a file of the root",
 	[KN_STEP_CHDIR] = "enter /",
 	[KN_STEP_RLIMIT] = "set resource limits",
 	[KN_STEP_EXEC] = "execute bwrap",
@@ -123,11 +129,16 @@ bring_binds(const struct kn_child *c)
 	}
 }
 
+/* Rootless as uid 0 of somebody's user namespace ("unshare --map-root-user"): bwrap has
+ * to map that 0 again, which the kernel allows only to who has CAP_SETFCAP there. It is
+ * a power over that user's own files; the stub drops it with all the rest. */
 static void
 take_identity(const struct kn_child *c)
 {
+	const uint64_t keep = c->nested ? 1ull << CAP_SETFCAP : 0;
+
+	kn_caps_drop_bounding(keep); /* as uid 0 an exec would bring them all back */
 	if (c->root) {
-		kn_caps_drop_bounding();
 		/* Raw calls: libc's would look for threads to take along. */
 		if (syscall(SYS_setgroups, 0, NULL) < 0)
 			die(c->report_fd, KN_STEP_GROUPS, 0);
@@ -136,9 +147,9 @@ take_identity(const struct kn_child *c)
 		if (syscall(SYS_setresuid, c->uid, c->uid, c->uid) < 0)
 			die(c->report_fd, KN_STEP_UID, 0);
 	}
-	if (kn_caps_drop() < 0)
+	if (kn_caps_drop(keep) < 0)
 		die(c->report_fd, KN_STEP_CAPS, 0);
-	if (kn_caps_verify() < 0)
+	if (kn_caps_verify(keep) < 0)
 		die(c->report_fd, KN_STEP_CAPS_LEFT, 0);
 }
 
@@ -155,48 +166,50 @@ tie_to_parent(const struct kn_child *c)
 	}
 }
 
-/* Out of the way of every number that arrange_fds() hands out. */
-static int
-park(const struct kn_child *c, int fd)
-{
-	return fcntl(fd, F_DUPFD_CLOEXEC, KN_CHILD_DATA_FD + (int)c->data_n);
-}
-
-/* 0 null, 1 and 2 the launcher's stderr, 3 socket, 4 stub, maybe 5, the report until
- * the exec, files by content; nothing else. All sources are parked first, as any of
- * them may have one of these numbers. */
+/* 0 null, 1 and 2 the launcher's stderr, 3 socket, 4 stub, maybe 5, and the report
+ * until the exec; nothing else. All sources are parked first, as any of them may have
+ * one of these numbers. */
 static int
 arrange_fds(const struct kn_child *c, int report)
 {
 	const int from[] = { c->null_fd, c->stderr_fd, c->stderr_fd, c->sock_fd,
-		c->stub_fd, c->args_fd };
+		c->stub_fd, c->args_fd >= 0 ? c->args_fd : c->null_fd };
 	int parked[KN_CHILD_REPORT_FD];
 
 	_Static_assert(sizeof(from) == sizeof(parked), "numbers up to the report's");
-	for (size_t i = 0; i < c->data_n; i++) {
-		int fd = open(c->data_paths[i], O_RDONLY | O_CLOEXEC);
-
-		if (fd < 0 || (c->scratch[i] = park(c, fd)) < 0)
-			return -1;
-		close(fd);
-	}
 	for (int i = 0; i < KN_CHILD_REPORT_FD; i++) {
-		parked[i] = from[i] < 0 ? -1 : park(c, from[i]);
-		if (parked[i] < 0 && from[i] >= 0)
+		parked[i] = fcntl(from[i], F_DUPFD_CLOEXEC, KN_CHILD_DATA_FD);
+		if (parked[i] < 0)
 			return -1;
 	}
 	for (int i = 0; i < KN_CHILD_REPORT_FD; i++)
-		if (parked[i] >= 0 && dup2(parked[i], i) < 0)
-			return -1;
-	for (size_t i = 0; i < c->data_n; i++)
-		if (dup2(c->scratch[i], KN_CHILD_DATA_FD + (int)i) < 0)
+		if (dup2(parked[i], i) < 0)
 			return -1;
 	if (dup3(report, KN_CHILD_REPORT_FD, O_CLOEXEC) < 0)
 		return -1;
-	if (c->args_fd < 0)
-		close(KN_CHILD_ARGS_FD);
-	return (int)syscall(
-	    SYS_close_range, KN_CHILD_DATA_FD + (unsigned)c->data_n, ~0u, 0);
+	/* Kept until the exec even if unused, so that what is made next comes in order.
+	 */
+	if (c->args_fd < 0 && fcntl(KN_CHILD_ARGS_FD, F_SETFD, FD_CLOEXEC) < 0)
+		return -1;
+	return (int)syscall(SYS_close_range, KN_CHILD_DATA_FD, ~0u, 0);
+}
+
+/* Files by content, made here rather than inherited: bwrap reads from the offset, which
+ * launches would share, and many descriptors would be held for nothing. The numbers
+ * from KN_CHILD_DATA_FD on are free now and come in order. */
+static void
+make_data(const struct kn_child *c, int report)
+{
+	for (size_t i = 0; i < c->data_n; i++) {
+		const struct kn_child_data *d = &c->data[i];
+		int fd = (int)syscall(SYS_memfd_create, "file", MFD_NOEXEC_SEAL);
+
+		if (fd < 0 && errno == EINVAL) /* before Linux 6.3 */
+			fd = (int)syscall(SYS_memfd_create, "file", 0);
+		if (fd != KN_CHILD_DATA_FD + (int)i || write(fd, d->p, d->n) < 0 ||
+		    lseek(fd, 0, SEEK_SET) < 0)
+			die(report, KN_STEP_DATA, i);
+	}
 }
 
 void
@@ -204,7 +217,7 @@ kn_child_run(const struct kn_child *c)
 {
 	const struct rlimit none = { 0, 0 };
 	char *const empty[] = { NULL };
-	int report = park(c, c->report_fd);
+	int report = fcntl(c->report_fd, F_DUPFD_CLOEXEC, KN_CHILD_DATA_FD);
 
 	if (report < 0)
 		report = c->report_fd;
@@ -220,6 +233,7 @@ kn_child_run(const struct kn_child *c)
 	if (arrange_fds(c, report) < 0)
 		die(report, KN_STEP_FDS, 0);
 	report = KN_CHILD_REPORT_FD;
+	make_data(c, report);
 	if (chdir("/") < 0)
 		die(report, KN_STEP_CHDIR, 0);
 	umask(022);

@@ -31,6 +31,7 @@ enum kn_launch_step {
 	KN_STEP_PDEATHSIG, /* after the uid: a change of it would clear the signal */
 	KN_STEP_PARENT,	   /* the parent died before that took hold */
 	KN_STEP_FDS,
+	KN_STEP_DATA, /* index: file by content */
 	KN_STEP_CHDIR,
 	KN_STEP_RLIMIT, /* no core files; descriptors as the caller had them */
 	KN_STEP_EXEC,
@@ -48,21 +49,23 @@ struct kn_child_bind {
 	bool is_dir;
 	const char *path; /* where it goes, below mount_dir */
 };
+struct kn_child_data {
+	const void *p;
+	size_t n;
+};
 struct kn_child {
 	const char *path; /* of bwrap */
 	char *const *argv;
 	int report_fd;	  /* write end, close-on-exec */
 	int parent_pidfd; /* of the supervisor */
 	int null_fd, stderr_fd, sock_fd, stub_fd, args_fd /* or -1 */;
-	/* Files by content: "/proc/self/fd/N" of each, to be opened anew, since bwrap
-	 * reads from the offset that a description shared with another launch would
-	 * have. They end up as KN_CHILD_DATA_FD and up. scratch: room for data_n. */
-	const char *const *data_paths;
+	/* Files by content: they become KN_CHILD_DATA_FD and up. */
+	const struct kn_child_data *data;
 	size_t data_n;
-	int *scratch;
 	const int *join_fds;
 	size_t join_n;
-	bool root; /* take uid (and gid of the same number) */
+	bool nested; /* uid 0 that is not the machine's, and no other uid to take */
+	bool root;   /* take uid (and gid of the same number) */
 	uint32_t uid;
 	int userns_fd;
 	const char *mount_dir; /* NULL: no binds to bring */

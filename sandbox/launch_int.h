@@ -35,9 +35,8 @@ struct kn_launcher {
 	int *child_trees;   /* for the child's use */
 	struct rlimit nofile;
 	const char *mount_dir;
-	char **data_paths; /* owned, data_n: "/proc/self/fd/N" */
+	struct kn_child_data *data; /* files by content */
 	size_t data_n;
-	int *data_scratch;
 	int *userns; /* root with binds: per worker, -1 until its first launch */
 
 	struct kn_argv argv;   /* whole, for --dry-run */
@@ -55,6 +54,6 @@ enum {
 	/* bwrap outside, the stub, and the running cell's init */
 	KN_LAUNCH_PIDS_OVERHEAD = 3,
 };
-#define KN_LAUNCH_MEM_OVERHEAD (4ull << 20)
+#define KN_LAUNCH_MEM_OVERHEAD (2ull << 20)
 
 #endif

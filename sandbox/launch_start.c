@@ -156,12 +156,12 @@ plan(
 	c->null_fd = l->null_fd;
 	c->stub_fd = l->stub_fd;
 	c->args_fd = l->args_fd;
-	c->data_paths = (const char *const *)l->data_paths;
+	c->data = l->data;
 	c->data_n = l->data_n;
-	c->scratch = l->data_scratch;
 	c->nofile = l->nofile;
 	c->trees = l->child_trees;
 	c->root = l->host->root;
+	c->nested = l->host->uid == 0 && !l->host->root && !l->host->host_root;
 	c->uid = l->host->worker_uid_base + w;
 	c->userns_fd = -1;
 	if (l->child_bind_n == 0)
