@@ -29,7 +29,6 @@
 	X(mmap, "room to decode a large job") \
 	X(munmap, "give that room back") \
 	X(madvise, "give pages of a large job back") \
-	X(fcntl, "descriptor flags") \
 	/* a cell */ \
 	X(fsopen, "/task as a detached tmpfs") \
 	X(fsconfig, "its size") \
@@ -42,16 +41,13 @@
 	X(rt_sigaction, "init hears that it shall end its cell") \
 	X(rt_sigreturn, "back from that") \
 	X(kill, "end all of a cell; signals for the task") \
-	X(exit, "end of init") \
 	X(exit_group, "end of the stub") \
-	X(getpid, "never kill(-1) unless we are PID 1") \
 	/* files of a task, in and out */ \
 	X(openat, "proc files, the terminal") \
 	X(openat2, "below /task without links") \
 	X(mkdirat, "folders of a task's files") \
 	X(fchmod, "mode of a task's file") \
 	X(newfstatat, "what a name is") \
-	X(fstat, "what a descriptor is") \
 	X(sendfile, "files that came as descriptors") \
 	X(getdents64, "matching patterns; watching without a cgroup") \
 	X(lseek, "start a proc folder over") \

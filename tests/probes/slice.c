@@ -1,0 +1,165 @@
+/* slice - looks for the arena, the memory that supervisor and stub share.
+ * TRIES:    its own maps for a shared mapping that is no file of its own; for every
+ *           process it sees (PID 1 of the cell is a relative of the stub): maps, mem,
+ *           map_files, fd, exe; ptrace (attach and seize), process_vm_readv,
+ *           pidfd_getfd of the first 64 descriptors; memfds by name anywhere in /proc;
+ *           in its own address space remap_file_pages and mremap of what is shared.
+ * SANDBOX:  BLOCKED: no shared mapping, and every door to another process is shut.
+ * OUTSIDE:  nothing to check.
+ */
+#include <dirent.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+
+#include "tests/hostile/hostile.h"
+
+static char found[900];
+static int processes;
+
+static void
+note(const char *fmt, ...)
+{
+	va_list ap;
+	size_t n = strlen(found);
+
+	va_start(ap, fmt);
+	vsnprintf(found + n, sizeof found - n, fmt, ap);
+	va_end(ap);
+}
+
+static void
+own_maps(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[600], perm[8], path[300];
+	unsigned long from, to;
+
+	while (f && fgets(line, sizeof line, f)) {
+		path[0] = '\0';
+		if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %299[^\n]", &from, &to, perm,
+			path) < 3)
+			continue;
+		if (perm[3] != 's' && !strstr(path, "memfd:"))
+			continue;
+		note(" own map %lx-%lx %s %.60s;", from, to, perm, path);
+		if (mremap((void *)from, to - from, to - from + (1 << 20),
+			MREMAP_MAYMOVE) != MAP_FAILED)
+			note(" it grows;");
+	}
+	if (f)
+		fclose(f);
+}
+
+static void
+try_files(int pid)
+{
+	static const char *const files[] = { "maps", "mem", "auxv", "environ" };
+	char path[80], b[256];
+	unsigned long at = 0x400000;
+
+	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+		int fd;
+
+		snprintf(path, sizeof path, "/proc/%d/%s", pid, files[i]);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		if (!strcmp(files[i], "mem") ? pread(fd, b, 16, (off_t)at) > 0
+					     : read(fd, b, sizeof b) > 0)
+			note(" %s read;", path);
+		close(fd);
+	}
+	snprintf(path, sizeof path, "/proc/%d/mem", pid);
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd >= 0) {
+		note(" %s opened for writing;", path);
+		close(fd);
+	}
+}
+
+static void
+try_folder(int pid, const char *name)
+{
+	char path[80], full[400], to[300];
+	DIR *d;
+	struct dirent *e;
+
+	snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
+	d = opendir(path);
+	while (d && (e = readdir(d))) {
+		ssize_t l;
+
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(full, sizeof full, "%s/%s", path, e->d_name);
+		l = readlink(full, to, sizeof to - 1);
+		if (l > 0) {
+			to[l] = '\0';
+			note(" %s=%.60s;", full, to);
+		}
+		if (open(full, O_RDONLY | O_NONBLOCK | O_CLOEXEC) >= 0)
+			note(" %s opened;", full);
+	}
+	if (d)
+		closedir(d);
+}
+
+static void
+try_calls(int pid)
+{
+	char b[16] = "";
+	struct iovec mine = { b, sizeof b }, theirs = { (void *)0x400000, sizeof b };
+	int pidfd;
+
+	if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) == 0)
+		note(" ptrace seized %d;", pid);
+	if (ptrace(PTRACE_ATTACH, pid, NULL, NULL) == 0)
+		note(" ptrace attached to %d;", pid);
+	if (process_vm_readv(pid, &mine, 1, &theirs, 1, 0) > 0)
+		note(" process_vm_readv of %d;", pid);
+	if (process_vm_writev(pid, &mine, 0, &theirs, 0, 0) == 0 && errno == 0)
+		note(" process_vm_writev of %d;", pid);
+	pidfd = (int)syscall(434, pid, 0); /* pidfd_open */
+	for (int fd = 0; pidfd >= 0 && fd < 64; fd++)
+		if (syscall(438, pidfd, fd, 0) >= 0) /* pidfd_getfd */
+			note(" descriptor %d of %d stolen;", fd, pid);
+	if (pidfd >= 0)
+		close(pidfd);
+}
+
+static void
+others(void)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		int pid = atoi(e->d_name);
+
+		if (pid <= 0 || pid == getpid())
+			continue;
+		processes++;
+		try_files(pid);
+		try_folder(pid, "fd");
+		try_folder(pid, "map_files");
+		errno = 0;
+		try_calls(pid);
+	}
+	if (d)
+		closedir(d);
+}
+
+int
+main(int c, char **v)
+{
+	h_init(c, v, 20, 20);
+	if (h_in_first_pidns())
+		inconclusive("would look at the machine's own processes");
+	own_maps();
+	others();
+	if (found[0])
+		escape("reached:%s", found);
+	blocked("no shared mapping; %d other processes seen, all shut", processes);
+}
