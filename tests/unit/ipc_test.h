@@ -123,6 +123,27 @@ forget_memfd_flags(unsigned flags)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
 }
 
+/* Parent and child on two CPUs, where there are two: on one they never meet halfway.
+ * nth: 0 or 1; -1: all CPUs again, as later tests and their children need. */
+__attribute__((unused)) static void
+pin(int nth)
+{
+	static cpu_set_t may;
+	static int known;
+	cpu_set_t one;
+
+	if (!known && sched_getaffinity(0, sizeof may, &may) < 0)
+		return;
+	known = 1;
+	one = may;
+	for (int cpu = 0; nth >= 0 && cpu < CPU_SETSIZE && CPU_COUNT(&may) >= 2; cpu++)
+		if (CPU_ISSET(cpu, &may) && nth-- == 0) {
+			CPU_ZERO(&one);
+			CPU_SET(cpu, &one);
+		}
+	sched_setaffinity(0, sizeof one, &one);
+}
+
 /* Memory that parent and child share for their own notes. */
 __attribute__((unused)) static void *
 shared_notes(size_t n)

@@ -26,6 +26,7 @@ static int
 stop(void **state)
 {
 	(void)state;
+	pin(-1);
 	kn_fd_close(&bell);
 	kn_arena_close(&arena);
 	return 0;
@@ -87,22 +88,6 @@ dawdle(uint32_t *seed)
 	*seed = *seed * 1664525 + 1013904223;
 	for (volatile uint32_t i = *seed >> 23; i; i--)
 		;
-}
-
-/* On two CPUs where there are two: on one they never meet halfway. */
-static void
-pin(int nth)
-{
-	cpu_set_t may, one;
-
-	if (sched_getaffinity(0, sizeof may, &may) < 0 || CPU_COUNT(&may) < 2)
-		return;
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &may) && nth-- == 0) {
-			CPU_ZERO(&one);
-			CPU_SET(cpu, &one);
-			sched_setaffinity(0, sizeof one, &one);
-		}
 }
 
 static int

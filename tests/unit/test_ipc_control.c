@@ -305,6 +305,7 @@ begin_and_end(void *arg)
 {
 	struct kn_control *c = arg;
 
+	pin(1);
 	for (uint32_t gen = 1; kn_shm_load32_acquire(&c->stop) == KN_STOP_RUN; gen++) {
 		if (gen == 0)
 			continue;
@@ -323,8 +324,9 @@ the_time_read_is_that_of_the_task_read(void **state)
 	int status;
 
 	(void)state;
+	pin(0);
 	/* A fixed number of true answers: with one CPU the child must first run. */
-	while (looks < 20000) {
+	while (looks < 300000) {
 		uint32_t task, gen;
 		uint64_t ns;
 
@@ -336,6 +338,7 @@ the_time_read_is_that_of_the_task_read(void **state)
 		assert_int_equal(task, gen ^ 0xa5a5a5a5);
 		assert_int_equal(ns, (uint64_t)gen * 3);
 	}
+	pin(-1);
 	kn_control_stop(c);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);

@@ -24,6 +24,7 @@ static int
 stop(void **state)
 {
 	(void)state;
+	pin(-1);
 	kn_arena_close(&arena);
 	return 0;
 }
@@ -302,7 +303,8 @@ a_scribbler_cannot_make_a_task_leave_twice_or_unoffered(void **state)
 	int status;
 
 	(void)state;
-	for (int i = 0; i < 300000; i++) {
+	/* On a busy machine it takes a while until the scribbler is there. */
+	for (int i = 0; i < 200000 || violations < 1000; i++) {
 		bool violation = false;
 		uint32_t mask;
 		int slot = offer(1, "bait");
@@ -350,6 +352,7 @@ claim_whatever_comes(void *arg)
 	struct kn_slot_head h;
 	uint8_t in[KN_INLINE_MAX];
 
+	pin(1);
 	if (map_as_worker(&mine) < 0)
 		return 1;
 	while (kn_shm_load32_acquire(&notes->done) < TASKS)
@@ -381,6 +384,7 @@ each_task_is_run_or_taken_back_exactly_once(void **state)
 	int status;
 
 	(void)state;
+	pin(0);
 	memset(taken, 0, sizeof taken);
 	memset(seen, 0, sizeof seen);
 	while (done < TASKS) {
@@ -452,7 +456,8 @@ after_a_kill_the_record_tells_claimed_from_unclaimed(void **state)
 	uint32_t unclaimed = 0;
 
 	(void)state;
-	for (uint32_t death = 0; death < 60; death++) {
+	/* Until some died with tasks unclaimed. */
+	for (uint32_t death = 0; death < 60 || unclaimed < 5; death++) {
 		struct kn_err e = { 0 };
 		uint32_t id = 0, ran, handed = 0, goal = death * 7 % 200 + 1;
 		int status;
@@ -468,6 +473,8 @@ after_a_kill_the_record_tells_claimed_from_unclaimed(void **state)
 			handed += (uint32_t)__builtin_popcount(claimed());
 			assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
 		}
+		while (offer(id, "x") >= 0)
+			id++; /* with one CPU these are what it dies without */
 		kill(pid, SIGKILL);
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		/* Only after the reap: now the word cannot change any more. */
@@ -485,7 +492,6 @@ after_a_kill_the_record_tells_claimed_from_unclaimed(void **state)
 				assert_true(kn_submit_take_back(&tx, &sl, slot));
 			}
 	}
-	assert_true(unclaimed > 0);
 	munmap(g, sizeof *g);
 }
 
@@ -587,7 +593,7 @@ peeking_at_a_scribbled_lane_ends_and_stays_in_bounds(void **state)
 
 	(void)state;
 	memset(&b, 0x77, sizeof b);
-	for (int i = 0; i < 300000; i++) {
+	for (int i = 0; i < 200000 || got < 1000; i++) {
 		int slot = kn_return_peek(&r, &sl, &h, b.in);
 
 		assert_in_range(slot + 1, 0, KN_SLOTS);
@@ -596,7 +602,6 @@ peeking_at_a_scribbled_lane_ends_and_stays_in_bounds(void **state)
 			kn_return_retire(&r, &sl, slot);
 		}
 	}
-	assert_true(got > 0);
 	for (size_t i = 0; i < sizeof b.canary; i++)
 		assert_int_equal(b.canary[i], 0x77);
 	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
@@ -627,5 +632,6 @@ main(void)
 		LANE(a_length_that_lies_writes_nothing_past_the_buffer),
 		LANE(peeking_at_a_scribbled_lane_ends_and_stays_in_bounds),
 	};
+	alarm(300); /* a lost task would be awaited for ever */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
