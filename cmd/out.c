@@ -86,15 +86,22 @@ write_some(struct kn_out *o, const char *p, size_t n)
 
 static void writable(void *ctx, int fd, short revents);
 
+/* Even with nothing to write we want to know that the reader has gone: its tasks need
+ * not run to their end. */
 static void
 watch(struct kn_out *o, bool want)
 {
+	short events = want ? POLLOUT : POLLERR;
 	struct kn_err e = { 0 };
 
-	if (!o->sup || want == o->watching || o->direct)
+	if (!o->sup || o->direct)
 		return;
-	o->watching = want;
-	if (kn_sup_watch(o->sup, o->fd, want ? POLLOUT : 0, writable, o, &e) < 0)
+	if (o->broken)
+		events = 0;
+	if (events == o->watching)
+		return;
+	o->watching = events;
+	if (kn_sup_watch(o->sup, o->fd, events, writable, o, &e) < 0)
 		break_off(o, e.sys ? e.sys : EIO);
 }
 
@@ -124,7 +131,8 @@ writable(void *ctx, int fd, short revents)
 	bool full = !kn_out_room(o);
 
 	(void)fd;
-	(void)revents;
+	if (revents & (POLLERR | POLLHUP))
+		break_off(o, EPIPE);
 	flush(o);
 	if (full && kn_out_room(o) && o->changed)
 		o->changed(o->ctx);
@@ -211,6 +219,7 @@ kn_out_attach(struct kn_out *o, struct kn_sup *s, void (*changed)(void *ctx), vo
 	o->sup = s;
 	o->changed = changed;
 	o->ctx = ctx;
+	watch(o, false);
 }
 
 void
@@ -222,7 +231,7 @@ kn_out_put(struct kn_out *o, uint64_t seq, char *line, size_t n)
 		append(o, line, n);
 		free(line);
 	}
-	if (!o->watching)
+	if (o->watching != POLLOUT)
 		flush(o);
 }
 

@@ -32,7 +32,7 @@ struct kn_out {
 	bool socket;
 	bool ordered;
 	struct kn_sup *sup;
-	bool watching;
+	short watching; /* POLLOUT, POLLERR, 0: not at all */
 	char *buf;
 	size_t at, end, cap;
 	int broken;		  /* errno of the failed write, 0: none */
