@@ -23,20 +23,18 @@ static const char *const tops[] = { "/bin", "/sbin", "/lib", "/lib32", "/lib64",
 
 /* Directories of /etc that programs read; none holds a secret. */
 static const char *const etc_dirs[] = {
-	"/etc/alternatives",	/* Debian: awk, cc, java, editor are links through it */
-	"/etc/ssl/certs",	/* certificates, not keys */
-	"/etc/pki/tls/certs",	/* Fedora */
-	"/etc/pki/ca-trust",	/* Fedora */
-	"/etc/ca-certificates", /* Arch */
-	"/etc/crypto-policies", /* Fedora */
-	"/etc/fonts",		/* converters */
-	"/etc/ImageMagick-6",	/* converters: its own resource policy */
+	"/etc/alternatives",  /* Debian: awk, cc, java, editor are links through it */
+	"/etc/ssl/certs",     /* certificates, not keys */
+	"/etc/pki/tls/certs", /* Fedora */
+	"/etc/pki/ca-trust",  /* Fedora */
+	"/etc/ca-certificates/extracted", /* Arch */
+	"/etc/crypto-policies",		  /* Fedora */
+	"/etc/fonts",			  /* converters */
+	"/etc/ImageMagick-6",		  /* converters: its own resource policy */
 	"/etc/ImageMagick-7",
 	"/etc/java",
 	"/etc/java-*-openjdk", /* the JVM does not start without */
-	"/etc/perl",
 	"/etc/gnucobol",
-	"/etc/terminfo",
 };
 
 /* Files of /etc that travel by content. */

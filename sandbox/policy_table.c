@@ -228,7 +228,7 @@ const struct kn_key kn_policy_keys[] = {
 	    AT(task.stderr_bytes), .dflt = -1),
 	LATER("/limits/task/cpus", ""),
 	WORD("/on_output_limit", WORDS("cut", "kill"),
-	    "What happens to a task that writes more than is kept."),
+	    "What happens to a task that writes more than is kept.", AT(output_kill)),
 
 	OBJECT("/timeouts", "Milliseconds."),
 	INT("/timeouts/queue_ms", 0, 365 * DAY_MS,

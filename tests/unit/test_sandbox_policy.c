@@ -279,6 +279,25 @@ every_key_of_the_table_changes_the_policy(void **state)
 	kn_policy_free(base);
 }
 
+/* A single value that the table does not store is stored by code, and tested apart. */
+static void
+no_single_value_is_forgotten(void **state)
+{
+	static const char *const elsewhere[] = { "/$schema", "/description", "/version",
+		"/extends", "/identity/user", "/identity/hostname" };
+	(void)state;
+	for (size_t i = 0; i < kn_policy_key_n; i++) {
+		const struct kn_key *k = &kn_policy_keys[i];
+		bool single = k->type == KN_KEY_WORD || k->type == KN_KEY_TEXT ||
+			      k->type == KN_KEY_INT || k->type == KN_KEY_SIZE;
+		bool known = !single || k->width || strchr(k->path, '*');
+		for (size_t j = 0; j < sizeof elsewhere / sizeof *elsewhere; j++)
+			known = known || strcmp(k->path, elsewhere[j]) == 0;
+		if (!known)
+			fail_msg("%s goes nowhere", k->path);
+	}
+}
+
 static void
 ranges_end_where_the_table_says(void **state)
 {
@@ -966,6 +985,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(the_system_root_tells_nothing_about_the_machine),
 		cmocka_unit_test(nothing_of_the_environment_is_inherited_unless_named),
 		cmocka_unit_test(every_key_of_the_table_changes_the_policy),
+		cmocka_unit_test(no_single_value_is_forgotten),
 		cmocka_unit_test(ranges_end_where_the_table_says),
 		cmocka_unit_test(keys_of_a_later_version_are_refused_by_name),
 		cmocka_unit_test(a_mistake_is_one_sentence_with_its_place),
