@@ -31,7 +31,7 @@ a_scribbler_cannot_make_a_task_leave_twice_or_unoffered(void **state)
 
 	(void)state;
 	/* On a busy machine it takes a while until the scribbler is there. */
-	for (int i = 0; i < 200000 || violations < 50; i++) {
+	for (int i = 0; i < 100000 || violations < 50; i++) {
 		bool violation = false;
 		uint32_t mask;
 		int slot = offer(1, "bait");
@@ -97,7 +97,7 @@ peeking_at_a_scribbled_lane_ends_and_stays_in_bounds(void **state)
 
 	(void)state;
 	memset(&b, 0x77, sizeof b);
-	for (int i = 0; i < 200000 || got < 50; i++) {
+	for (int i = 0; i < 100000 || got < 50; i++) {
 		int slot = kn_return_peek(&r, &sl, &h, b.in);
 
 		assert_in_range(slot + 1, 0, KN_SLOTS);
@@ -113,7 +113,7 @@ peeking_at_a_scribbled_lane_ends_and_stays_in_bounds(void **state)
 	waitpid(pid, &status, 0);
 }
 
-enum { TASKS = 100000 };
+enum { TASKS = 40000 };
 struct notes {
 	uint32_t done;	    /* tasks that the supervisor is through with */
 	uint8_t ran[TASKS]; /* by the worker */
@@ -232,7 +232,7 @@ after_a_kill_the_record_tells_claimed_from_unclaimed(void **state)
 
 	(void)state;
 	/* Until some died with tasks unclaimed. */
-	for (uint32_t death = 0; death < 60 || unclaimed < 5; death++) {
+	for (uint32_t death = 0; death < 40 || unclaimed < 5; death++) {
 		struct kn_err e = { 0 };
 		uint32_t id = 0, ran, handed = 0, goal = death * 7 % 200 + 1;
 		int status;
