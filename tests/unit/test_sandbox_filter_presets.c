@@ -1,0 +1,111 @@
+/* tests/unit/test_sandbox_filter_presets.c: what the presets say about single calls,
+ * written out by hand.
+ */
+#include "tests/unit/filter_test.h"
+
+/* ---- sentences about the default preset ---- */
+
+static void
+the_default_preset_refuses_and_allows(void **state)
+{
+	struct subject s;
+	(void)state;
+	subject_open(&s, "default", NULL, NULL);
+	assert_int_equal(ASK(&s, SYS_execve, 0), ALLOW);
+	assert_int_equal(ASK(&s, SYS_clone, SIGCHLD), ALLOW);
+	assert_int_equal(ASK(&s, SYS_clone, SIGCHLD | CLONE_NEWUSER), ERR(EPERM));
+	assert_int_equal(ASK(&s, SYS_clone, CLONE_NEWNET | CLONE_NEWPID), ERR(EPERM));
+	/* The low byte of clone's flags is a signal, of unshare's NEWTIME. */
+	assert_int_equal(ASK(&s, SYS_clone, 0x80), ALLOW);
+	assert_int_equal(ASK(&s, SYS_unshare, 0x80), ERR(EPERM));
+	assert_int_equal(ASK(&s, SYS_unshare, CLONE_FILES), ALLOW);
+	assert_int_equal(ASK(&s, CLONE3_NR, 0), ERR(ENOSYS));
+	assert_int_equal(ASK(&s, SYS_ioctl, 0, 0x5401), ALLOW);
+	assert_int_equal(ASK(&s, SYS_ioctl, 0, 0x5412), ERR(EPERM));
+	assert_int_equal(ASK(&s, SYS_ioctl, 0, 0xdead00005412), ERR(EPERM));
+	assert_int_equal(ASK(&s, SYS_ioctl, 0, 0x541c), ERR(EPERM));
+	assert_int_equal(ASK(&s, SYS_personality, 0), ALLOW);
+	assert_int_equal(ASK(&s, SYS_personality, 0xffffffff), ALLOW);
+	assert_int_equal(ASK(&s, SYS_personality, 0x0400000), ERR(EPERM));
+	assert_int_equal(ASK(&s, SYS_socket, AF_UNIX, SOCK_STREAM), ALLOW);
+	assert_int_equal(ASK(&s, SYS_socket, AF_INET, SOCK_STREAM), ERR(EAFNOSUPPORT));
+	assert_int_equal(ASK(&s, SYS_socket, 0x100000000 | AF_INET), ERR(EAFNOSUPPORT));
+	assert_int_equal(ASK(&s, SYS_socket, AF_NETLINK, 3), ERR(EAFNOSUPPORT));
+	assert_int_equal(ASK(&s, SYS_sched_setscheduler, 0, SCHED_BATCH), ALLOW);
+	assert_int_equal(ASK(&s, SYS_sched_setscheduler, 0, SCHED_FIFO), ERR(EPERM));
+	assert_int_equal(ASK(&s, SYS_sched_setscheduler, 0, 0x40000002), ERR(EPERM));
+	assert_int_equal(ASK(&s, SYS_vmsplice, 0), ERR(EPERM));
+	assert_int_equal(ASK(&s, 510, 0), ERR(ENOSYS));
+	subject_close(&s);
+}
+
+static void
+set_user_id_files_cannot_be_made(void **state)
+{
+	struct subject s;
+	(void)state;
+	subject_open(&s, "default", NULL, NULL);
+	assert_int_equal(ASK(&s, SYS_fchmod, 3, 0755), ALLOW);
+	assert_int_equal(ASK(&s, SYS_fchmod, 3, 04755), ERR(EPERM));
+	assert_int_equal(ASK(&s, SYS_fchmodat, 3, 0, 02755), ERR(EPERM));
+	assert_int_equal(ASK(&s, 452, 3, 0, 04755, 0), ERR(EPERM)); /* fchmodat2 */
+	/* Without O_CREAT the mode is whatever was in the register. */
+	assert_int_equal(ASK(&s, SYS_openat, 3, 0, O_RDONLY, 04755), ALLOW);
+	assert_int_equal(ASK(&s, SYS_openat, 3, 0, O_CREAT, 0644), ALLOW);
+	assert_int_equal(ASK(&s, SYS_openat, 3, 0, O_CREAT, 04644), ERR(EPERM));
+	assert_int_equal(ASK(&s, SYS_openat, 3, 0, O_TMPFILE, 02644), ERR(EPERM));
+	assert_int_equal(ASK(&s, SYS_openat2, 3, 0, 0, 0), ERR(ENOSYS));
+	assert_int_equal(ASK(&s, SYS_mknodat, 3, 0, S_IFIFO | 0600), ALLOW);
+	assert_int_equal(ASK(&s, SYS_mknodat, 3, 0, S_IFIFO | 04600), ERR(EPERM));
+	assert_int_equal(ASK(&s, SYS_mknodat, 3, 0, S_IFCHR | 0600), ERR(EPERM));
+	subject_close(&s);
+}
+
+static void
+a_host_network_still_has_no_raw_sockets(void **state)
+{
+	struct subject s;
+	(void)state;
+	subject_open(&s, "default", NULL, "/network/mode=host");
+	assert_int_equal(
+	    ASK(&s, SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC), ALLOW);
+	assert_int_equal(ASK(&s, SYS_socket, AF_INET6, SOCK_DGRAM, 17), ALLOW);
+	assert_int_equal(ASK(&s, SYS_socket, AF_INET, SOCK_RAW, 1), ERR(EAFNOSUPPORT));
+	assert_int_equal(ASK(&s, SYS_socket, AF_NETLINK, SOCK_RAW, 0), ALLOW);
+	assert_int_equal(ASK(&s, SYS_socket, AF_NETLINK, 3, 9), ERR(EAFNOSUPPORT));
+	assert_int_equal(ASK(&s, SYS_socket, AF_PACKET, 3, 0), ERR(EAFNOSUPPORT));
+	assert_int_equal(ASK(&s, SYS_socket, AF_INET, SOCK_STREAM, 262),
+	    ERR(EPROTONOSUPPORT)); /* MPTCP */
+	subject_close(&s);
+}
+
+static void
+the_judge_kills_hostile_calls(void **state)
+{
+	struct subject s;
+	(void)state;
+	subject_open(&s, "judge", NULL, NULL);
+	assert_int_equal(ASK(&s, SYS_ptrace, 0), KILL);
+	assert_int_equal(ASK(&s, SYS_mount, 0), KILL);
+	assert_int_equal(ASK(&s, SYS_reboot, 0), KILL);
+	assert_int_equal(ASK(&s, SYS_bpf, 0), KILL);
+	assert_int_equal(ASK(&s, SYS_socket, AF_INET, SOCK_STREAM), KILL);
+	/* libc itself tries a local socket when it looks up a user's name. */
+	assert_int_equal(ASK(&s, SYS_socket, AF_UNIX, SOCK_STREAM), ERR(EAFNOSUPPORT));
+	assert_int_equal(ASK(&s, SYS_unshare, CLONE_NEWUSER), KILL);
+	assert_int_equal(ASK(&s, SYS_clone, CLONE_NEWUSER), KILL);
+	assert_int_equal(ASK(&s, SYS_clone, SIGCHLD), ALLOW);
+	subject_close(&s);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_default_preset_refuses_and_allows),
+		cmocka_unit_test(set_user_id_files_cannot_be_made),
+		cmocka_unit_test(a_host_network_still_has_no_raw_sockets),
+		cmocka_unit_test(the_judge_kills_hostile_calls),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
