@@ -88,7 +88,7 @@ h soft-timeout "--set /timeouts/task_ms=300 --timeout 20s" ignore_signals --full
 h cpu-timeout "--cpu-time 500ms --timeout 30s" cpu_spin --cpu 5
 h cpu-timeout "--cpu-time 500ms --timeout 30s" cpu_spin --full
 h cpu-timeout "--cpu-time 500ms --timeout 30s" cpu_spin --cpu 5 --mode fork
-h cpu-timeout "--cpu-time 500ms --timeout 30s" cpu_spin --cpu 5 --mode orphan
+h cpu-timeout "--cpu-time 200ms --timeout 30s" cpu_spin --cpu 20 --mode orphan
 h BLOCKED "" kill_all
 h PENDING "" kill_all --full
 

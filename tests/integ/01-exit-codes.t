@@ -88,9 +88,9 @@ usage '--timeout' run --timeout 5parsecs -- true
 usage '--timeout' run --timeout -1s -- true
 usage '--timeout' run --timeout 99999999999999999999s -- true
 usage '--memory' run --memory lots -- true
-usage '--memory' run --memory 1M -- true
-usage '--pids' run --pids 0 -- true
-usage '--workers' run --workers 0 -- true
+usage '--memory' run --memory 1000 -- true
+usage '--pids' run --pids many -- true
+usage '--workers' run --workers -1 -- true
 usage '--workers' run --workers many -- true
 usage '--workers' run --workers 100000 -- true
 usage '--env' run --env =x -- true
@@ -100,7 +100,7 @@ usage 'nosuch/source' run --ro-bind /nosuch/source:/x -- true
 usage '--ro-bind|absolute|relative' run --ro-bind /usr:relative -- true
 usage 'nosuchpolicy' run --policy nosuchpolicy -- true
 usage 'nosuch\.json' run --policy "$T/nosuch.json" -- true
-usage '/no/such/key' run --set /no/such/key=1 -- true
+usage '/no' run --set /no/such/key=1 -- true
 usage '--set' run --set nonsense -- true
 usage 'nosuch\.jsonl' run --tasks "$T/nosuch.jsonl"
 usage '--tasks|command' run --tasks - -- true
@@ -109,7 +109,7 @@ usage '--stdin|nosuch' run --stdin "$T/nosuch" -- cat
 # A bare call says how it is used.
 ks
 is $rc 125 "no verb: 125"
-like "$(err)" '[Uu]sage' "no verb: usage on stderr"
+like "$(err)" 'knit-sandbox run' "no verb: how it is used, on stderr"
 ks --help
 is $rc 0 "--help: 0"
 like "$(out)" 'knit-sandbox run' "--help: on stdout"

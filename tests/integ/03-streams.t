@@ -148,19 +148,19 @@ like "$(err)" 'No space left' "results to a full disk: said"
 
 # From a pipe, tasks one by one, with results as they come.
 mkfifo "$T/lines"
-"$KS" run --tasks - <"$T/lines" >"$T/live" 2>"$T/err" &
+"$KS" run --tasks - <"$T/lines" >"$T/first" 2>"$T/err" &
 pid=$!
 exec 7<>"$T/lines"
 echo '{"id":"one","argv":["true"]}' >&7
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
-	[ -s "$T/live" ] && break
+	[ -s "$T/first" ] && break
 	sleep 0.1
 done
-is "$(js "$T/live" 'by["one"]["verdict"]')" ok "--tasks -: the first result comes before the input ends"
+is "$(js "$T/first" 'by["one"]["verdict"]')" ok "--tasks -: the first result comes before the input ends"
 printf '{"id":"two","argv":["true"]}' >&7
 exec 7>&-
 wait $pid
-is "$? $(js "$T/live" 'by["two"]["verdict"]')" "0 ok" "a last line without its newline counts"
+is "$? $(js "$T/first" 'by["two"]["verdict"]')" "0 ok" "a last line without its newline counts"
 rm -f "$T/lines" "$T/in"
 
 left_after "streams"

@@ -28,7 +28,7 @@ p({"id": "loose", "argv": ["true"], "limits": {"task": {"memory": "64G"}}})    #
 p({"id": "range", "argv": ["true"], "limits": {"task": {"memory": -5}}})       # 11
 p({"id": "looset", "argv": ["true"], "timeouts": {"hard_ms": 99999999}})       # 12
 p({"id": "unit", "argv": ["true"], "limits": {"task": {"memory": "12 bananas"}}})  # 13
-p({"argv": ["true"]})                                    # 14: no id
+p({"argv": ["true"], "id": None})                        # 14: id is null
 p({"id": 7, "argv": ["true"]})                           # 15: id is no string
 p({"id": "", "argv": ["true"]})                          # 16: empty id
 p({"id": "climb", "argv": ["true"], "files": {"../x": {"content": "x"}}})      # 17
@@ -125,7 +125,7 @@ is "$(js "$T/out" '(by["ok"]["exit_code"], by["ok"]["signal"], by["exit"]["exit_
     "(0, None, 3, 9, None)" "exit codes and signals"
 is "$(js "$T/out" 'by["env"]["stdout"].strip()')" "1-2 3" "env of a task"
 is "$(js "$T/out" '50 <= by["ok"]["usage"]["wall_ms"] < 5000')" yes "wall_ms is the task's"
-is "$(js "$T/out" '200 <= by["timeout"]["usage"]["wall_ms"] < 1200')" yes "hard deadline: wall_ms"
+is "$(js "$T/out" '150 <= by["timeout"]["usage"]["wall_ms"] < 1200')" yes "hard deadline: wall_ms"
 is "$(js "$T/out" 'by["cpu"]["usage"]["cpu_ms"] >= 200')" yes "CPU limit: cpu_ms is not below it"
 is "$(js "$T/out" 'all(r["error"] for r in L if r["verdict"] not in ("ok", "exit", "signal"))')" yes \
     "whatever is not the command's own end has a line that says why"
@@ -179,8 +179,14 @@ is "$(js "$T/out" 'sorted({r["worker"] for r in L})')" "['w0', 'w1', 'w2', 'w3']
 print("{\"id\":\"bad\",\"argv\":[\"false\"]}")
 for i in range(200): print("{\"id\":\"t%d\",\"argv\":[\"sleep\",\"0.2\"]}" % i)' >"$T/tasks"
 ks run --tasks "$T/tasks" --workers 1 --fail-fast
-is "$rc $(js "$T/out" 'len(L)')" "1 201" "--fail-fast: every task has its line"
-is "$(js "$T/out" 'sum(r["verdict"] == "cancelled" for r in L) > 150')" yes "--fail-fast: the rest is cancelled"
+is "$rc $(js "$T/out" 'by["bad"]["verdict"]')" "1 exit" "--fail-fast: 1"
+is "$(js "$T/out" 'len(L) == len(by) and sum(r["verdict"] == "ok" for r in L) <= 2')" yes \
+    "--fail-fast: no more is begun, what was accepted is answered once"
+at_most "$elapsed_ms" 5000 "--fail-fast: ends soon"
+# No id: the line's number makes one.
+printf '{"argv":["true"]}\n' >"$T/tasks"
+ks run --tasks "$T/tasks"
+is "$rc $(js "$T/out" 'L[0]["id"]')" "0 line-1" "a task without an id is named after its line"
 
 # C038: a task that prints what looks like a result.
 cat >"$T/tasks" <<'X'

@@ -3,10 +3,10 @@
 . "$(dirname "$0")/../lib/tap.sh"
 left_before
 
-d=$T/dest
+dest=$T/dest
 cd "$t_top" || exit 1
 install() {
-	make --no-print-directory -s B="$B" DESTDIR="$d" PREFIX=/usr/local "$@" >"$T/make" 2>&1
+	make --no-print-directory -s B="$B" DESTDIR="$dest" PREFIX=/usr/local "$@" >"$T/make" 2>&1
 }
 if ! command -v make >/dev/null; then
 	skip "no make here" "make install"
@@ -15,15 +15,15 @@ fi
 install install
 is $? 0 "make install with DESTDIR"
 [ -s "$T/make" ] && diag "$(head -n 5 "$T/make")"
-inst=$d/usr/local/bin/knit-sandbox
+inst=$dest/usr/local/bin/knit-sandbox
 ok "the program is there" test -x "$inst"
-is "$(find "$d" -type f -perm /022 | wc -l)" 0 "nothing is writable by others"
-is "$(find "$d" -path "$d/usr/local" -prune -o -type f -print)" "" "nothing outside the prefix"
+is "$(find "$dest" -type f -perm /022 | wc -l)" 0 "nothing is writable by others"
+is "$(find "$dest" -path "$dest/usr/local" -prune -o -type f -print)" "" "nothing outside the prefix"
 for page in man1/knit-sandbox.1 man5/knit-tasks.5 man5/knit-policy.5 man7/knit-lifecycle.7; do
-	ok "page $page" test -s "$d/usr/local/share/man/$page"
+	ok "page $page" test -s "$dest/usr/local/share/man/$page"
 done
-ok "the schemas of task and result lines" test -n "$(find "$d" -name '*.json' -path '*schema*')"
-ok "the presets, to read" test -s "$d/usr/local/share/knit-sandbox/policies/default.json"
+ok "the schemas of task and result lines" test -n "$(find "$dest" -name '*.json' -path '*schema*')"
+ok "the presets, to read" test -s "$dest/usr/local/share/knit-sandbox/policies/default.json"
 watched "$inst" version
 is "$rc" 0 "the installed program: version"
 watched "$inst" run -- echo fine
@@ -39,9 +39,9 @@ else
 fi
 install uninstall
 is $? 0 "make uninstall"
-is "$(find "$d" -type f -o -type l)" "" "uninstall leaves no file"
+is "$(find "$dest" -type f -o -type l)" "" "uninstall leaves no file"
 
 cd / || exit 1
-rm -rf "$d"
+rm -rf "$T/dest"
 left_after "install"
 done_testing

@@ -201,10 +201,10 @@ as_user() {
 cgroup_granted() {
 	[ -n "${t_cgroup-}" ] || {
 		t_cgroup=no
-		d=/sys/fs/cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)
-		if [ -d "$d" ]; then
-			if mkdir "$d/knit-test-probe-$$" 2>/dev/null; then
-				rmdir "$d/knit-test-probe-$$"
+		t_d=/sys/fs/cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)
+		if [ -d "$t_d" ]; then
+			if mkdir "$t_d/knit-test-probe-$$" 2>/dev/null; then
+				rmdir "$t_d/knit-test-probe-$$"
 				t_cgroup=yes
 			fi
 		elif "$KS" run --memory 64M -- true >/dev/null 2>&1; then

@@ -1,8 +1,9 @@
-# Talks a lot on stderr, answers right on stdout.
+# Talks on stderr, answers right on stdout.
 import sys
 n = int(input())
 total = 0
-for x in input().split():
+for i, x in enumerate(input().split()):
     total += int(x)
-    print("debug: total is now", total, file=sys.stderr)
+    if i < 100:
+        print("debug: total is now", total, file=sys.stderr)
 print(total)
