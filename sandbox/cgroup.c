@@ -102,7 +102,7 @@ kn_cgroup_close(struct kn_cgroup *g)
 static int
 tree_of(const struct kn_cgroup *g, unsigned ctl)
 {
-	for (size_t i = 0; i < g->tree_n; i++)
+	for (size_t i = 0; g != NULL && i < g->tree_n; i++)
 		if ((g->tree[i].ctl & ctl) != 0)
 			return (int)i;
 	return -1;

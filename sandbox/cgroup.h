@@ -28,6 +28,7 @@ int kn_cgroup_open(const uint8_t pool_id[16], uint32_t worker_n, struct kn_cgrou
     struct kn_err *e);
 /* Kill what is left, remove all directories (bounded wait), free. */
 void kn_cgroup_close(struct kn_cgroup *g);
+/* NULL has none. */
 bool kn_cgroup_has_memory(const struct kn_cgroup *g);
 bool kn_cgroup_has_pids(const struct kn_cgroup *g);
 bool kn_cgroup_has_cpu(const struct kn_cgroup *g);
