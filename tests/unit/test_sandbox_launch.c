@@ -444,8 +444,7 @@ layers_are_decided_or_refused_by_name(void **state)
 	assert_int_equal(out.state[KN_LAYER_UID], KN_LAYER_ABSENT);
 	assert_int_equal(out.state[KN_LAYER_LANDLOCK], KN_LAYER_ABSENT);
 	assert_int_equal(out.state[KN_LAYER_MSEAL], KN_LAYER_ABSENT);
-	assert_int_equal(
-	    out.state[KN_LAYER_CG_MEMORY], has ? KN_LAYER_ENFORCED : KN_LAYER_ABSENT);
+	assert_int_equal(out.state[KN_LAYER_CG_MEMORY], KN_LAYER_ABSENT);
 	/* Asked for by a value. */
 	p.landlock = KN_LANDLOCK_ON;
 	assert_int_equal(kn_launch_layers(&p, &h, none, &out, &e), -1);
