@@ -482,6 +482,7 @@ memory_limit_without_a_cgroup_is_refused(void **state)
 
 	(void)state;
 	p.require = p.allow_degraded = 0;
+	p.task.pids = p.worker.pids = p.task.cpu_ms = 0;
 	p.task.memory = 64 << 20;
 	assert_int_equal(kn_launch_layers(&p, &h, NULL, &out, &e), -1);
 	assert_non_null(
