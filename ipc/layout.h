@@ -87,10 +87,13 @@ struct kn_control {
 	 * If the worker dies before R1 the result is lost: worker-lost. */
 	KN_WORD32(return_published);
 	/* return_retired: writer supervisor, reader worker. Toggle bits.
-	 * R3 kn_return_retire store release <-> R4 kn_return_publish load acquire. */
+	 * R3 kn_return_retire store release <-> R4 kn_return_publish load acquire.
+	 * If the supervisor dies before R3 the slot stays busy and nobody is left to
+	 * mind. */
 	KN_WORD32(return_retired);
 	/* submit_freed: writer worker, reader supervisor: one bit an area, by atomic
-	 * xor. A1 kn_payload_free xor release <-> A2 kn_payload_alloc load acquire. */
+	 * xor. A1 kn_payload_free xor release <-> A2 kn_payload_alloc load acquire.
+	 * If the worker dies before A1 the area is live until the slice is reset. */
 	KN_WORD32(submit_freed);
 	/* return_freed: writer supervisor, reader worker. As submit_freed: A1 <-> A2.
 	 */
