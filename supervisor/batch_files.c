@@ -18,6 +18,7 @@
 #include "supervisor/batch_int.h"
 #include "supervisor/batch_keep.h"
 #include "supervisor/beneath.h"
+#include "supervisor/task_line_json.h"
 
 /* Resolve "." and ".." by their letters: below a root no link is followed, so the
  * letters say what the kernel would. Absolute path in, out holds the result. */
@@ -122,23 +123,23 @@ open_source(struct kn_batch *b, struct kn_node *n, const struct kn_line_source *
     enum kn_verdict *out_v, struct kn_err *e)
 {
 	struct kn_task_file *f = &n->task->files[s->file];
-	char name[96];
+	char at[KN_LINE_POINTER_MAX];
 	struct stat st;
 	uint32_t mode = 0;
 	int r;
 
-	kn_err_printable(name, sizeof name, f->path, (int)strlen(f->path));
+	kn_line_pointer(at, sizeof at, "/files", f->path);
 	if (s->path) {
 		*out_v = KN_V_INVALID;
 		r = open_path(b, s->path, &f->fd, &st, e);
 		mode = r == 0 ? st.st_mode & 0777 : 0;
 		if (r < 0)
-			return kn_err_wrap(e, "file %s: path", name);
+			return kn_err_wrap(e, "%s/path", at);
 	} else {
 		*out_v = KN_V_SKIPPED;
 		r = kn_keep_get(b->keep, s->from, s->name, &f->fd, &mode, e);
 		if (r < 0)
-			return kn_err_wrap(e, "file %s: from: not kept", name);
+			return kn_err_wrap(e, "%s/from: not kept", at);
 	}
 	if (!s->mode_given)
 		f->mode = mode;

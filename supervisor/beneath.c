@@ -48,14 +48,12 @@ kn_beneath_open(
 	KN_OWN_FD int fd = open_below(root, rel, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 	char name[128];
 
-	if (fd < 0) {
-		int no = errno;
-
-		kn_err_sys(e, KN_EK_TASK, "%s", shown(rel, name, sizeof name));
-		if (no == ELOOP)
-			kn_err_hint(e, "symbolic links are not followed");
-		return -1;
-	}
+	if (fd < 0 && errno == ELOOP)
+		return kn_err_set(e, KN_EK_TASK,
+		    "%s: a symbolic link on the way, which is not followed",
+		    shown(rel, name, sizeof name));
+	if (fd < 0)
+		return kn_err_sys(e, KN_EK_TASK, "%s", shown(rel, name, sizeof name));
 	if (fstat(fd, out_st) < 0)
 		return kn_err_sys(e, KN_EK_TASK, "%s", shown(rel, name, sizeof name));
 	if (!S_ISREG(out_st->st_mode))

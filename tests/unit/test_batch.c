@@ -537,7 +537,7 @@ paths_stay_below_the_roots_and_follow_no_link(void **state)
 	assert_int_equal(w.sup.n, 1);
 	assert_string_equal(w.sup.running[0]->id, "good");
 	assert_int_equal(w.sup.running[0]->files[0].mode, 0640);
-	expect("link", KN_V_INVALID, "file f: path");
+	expect("link", KN_V_INVALID, "/files/f/path: link: a symbolic link");
 	expect("out", KN_V_INVALID, "not below");
 	expect("near", KN_V_INVALID, "not below");
 	expect("none", KN_V_INVALID, "No such file");
