@@ -2,9 +2,10 @@
 # tests/lint/banned.sh [ROOT]: calls that have a safer form, and promises.
 #
 # Promises are words that say the work is not done. They are looked for in all that we
-# ship, this file and its test excepted, which have to name them. The calls are looked for in C code
-# outside of comments and strings, where a word like those is just a name. tests/hostile,
-# tests/probes and examples imitate other people's programs and may call what they like.
+# ship, this file and its test excepted, which have to name them; in C code proper, as
+# against comments and strings, such a word is just a name. The calls are looked for
+# there. tests/hostile, tests/probes and examples imitate other people's programs and may
+# call what they like.
 # tests/lint/selftest.sh proves that each rule can fail.
 here=$(cd "$(dirname "$0")" && pwd)
 root=${1:-$here/../..}

@@ -26,22 +26,16 @@ allow() {
 	what=$1 regex=$2
 	shift 2
 	[ -e "$1" ] || return 0
-	includes "$@" | grep -v ' <' | while read -r at header; do
-		printf '%s\n' "$header" | grep -qE "^($regex)\$" ||
-			echo "$at: $what may not include \"$header\""
-	done >>"$bad"
+	includes "$@" | grep -v ' <' | grep -vE " ($regex)\$" |
+		sed -E "s|^([^ ]*) (.*)|\1: $what may not include \"\2\"|" >>"$bad"
 }
 
 # only LIBRARY HEADER FILES-REGEX: <HEADER> may stand in files that match only.
 only() {
-	for dir in cmd supervisor sandbox ipc include; do
-		[ -d "$dir" ] && find "$dir" -name '*.[ch]'
-	done | while read -r f; do
-		printf '%s\n' "$f" | grep -qE "^($3)\$" && continue
-		includes "$f" | grep -F " <$2" | while read -r at header; do
-			echo "$at: $1 (${header#<}) does not belong in this file"
-		done
-	done >>"$bad"
+	# shellcheck disable=SC2046
+	includes $(find cmd supervisor sandbox ipc include -name '*.[ch]' 2>/dev/null) |
+		grep -F " <$2" | grep -vE "^($3):" |
+		sed -E "s|^([^ ]*) .*|\1: $1 ($2) does not belong in this file|" >>"$bad"
 }
 
 files() { # DIR MAXDEPTH
