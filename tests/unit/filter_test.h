@@ -44,17 +44,19 @@ struct subject {
 static void
 subject_open(struct subject *s, const char *preset, const char *rules, const char *more)
 {
-	char set[4096];
+	size_t cap = (rules ? strlen(rules) : 2) + 32;
+	char *set = malloc(cap);
 	struct kn_err e;
 	size_t n = 1;
 	struct kn_policy_src src[3] = { { .type = KN_SRC_NAMED, .text = preset } };
-	snprintf(set, sizeof set, "/seccomp/rules=%s", rules ? rules : "[]");
+	snprintf(set, cap, "/seccomp/rules=%s", rules ? rules : "[]");
 	src[n++] = (struct kn_policy_src){ .type = KN_SRC_SET, .text = set };
 	if (more)
 		src[n++] = (struct kn_policy_src){ .type = KN_SRC_SET, .text = more };
 	kn_err_clear(&e);
 	if (kn_policy_load(src, n, &s->policy, &e) < 0)
 		fail_msg("%s", e.msg);
+	free(set);
 	if (kn_filter_build(s->policy, &s->filter, &e) < 0)
 		fail_msg("%s", e.msg);
 	assert_int_equal(kn_ftable_init(&s->table, s->policy, &e), 0);

@@ -166,6 +166,69 @@ a_masked_comparison_sees_both_halves(void **state)
 	subject_close(&s);
 }
 
+/* A wanted bit above the mask can never be there. */
+static void
+a_masked_comparison_that_cannot_hold_never_does(void **state)
+{
+	struct subject s;
+	(void)state;
+	subject_open(&s, "default",
+	    "[{\"names\":[\"pread64\"],\"action\":\"SCMP_ACT_ERRNO\",\"errnoRet\":99,"
+	    "\"args\":[{\"index\":3,\"value\":15,\"valueTwo\":4294967297,\"op\":"
+	    "\"SCMP_CMP_MASKED_EQ\"}]}]",
+	    NULL);
+	assert_int_equal(ASK(&s, SYS_pread64, 0, 0, 0, 1), ALLOW);
+	assert_int_equal(ASK(&s, SYS_pread64, 0, 0, 0, 0x100000001), ALLOW);
+	subject_close(&s);
+}
+
+/* Conditional jumps reach 255 instructions; these programs have over a thousand. */
+static void
+long_programs_jump_as_far_as_they_must(void **state)
+{
+	enum { CAP = 1 << 17 };
+	static const char *const names[] = { "getppid", "write", "clone", "mount" };
+	char *rules = malloc(CAP);
+	struct subject s;
+	size_t n = (size_t)snprintf(rules, CAP, "[");
+	(void)state;
+	for (int i = 0; i < 400; i++)
+		n += (size_t)snprintf(rules + n, CAP - n,
+		    "%s{\"names\":[\"%s\"],\"action\":\"SCMP_ACT_ERRNO\",\"errnoRet\":"
+		    "%d,\"args\":[{\"index\":%d,\"value\":%d,\"op\":\"SCMP_CMP_EQ\"}]}",
+		    i ? "," : "", names[i % 4], i + 1, i % 3, i * 7);
+	snprintf(rules + n, CAP - n, "]");
+	subject_open(&s, "default", rules, NULL);
+	assert_true(s.filter.worker_n > 400);
+	assert_true(s.filter.cell_n > 400);
+	compare_all(&s);
+	subject_close(&s);
+	free(rules);
+}
+
+static void
+the_assembler_reaches_every_distance(void **state)
+{
+	(void)state;
+	for (uint32_t far = 1; far < 600; far++) {
+		struct kn_bpf b = { 0 };
+		uint32_t n = 0, last = 0;
+		uint32_t yes = kn_bpf_ret(&b, 1), no = kn_bpf_ret(&b, 2);
+		for (uint32_t i = 0; i < far; i++)
+			last = kn_bpf_ret(&b, 1000 + i);
+		uint32_t at = kn_bpf_jump(&b, BPF_JGE, 9, yes, no);
+		at = kn_bpf_jump(&b, BPF_JEQ, 5, last, at);
+		at = kn_bpf_load(&b, 0, at);
+		struct sock_filter *f = kn_bpf_end(&b, at, &n);
+		for (int nr = 4; nr < 11; nr++) {
+			struct seccomp_data d = { .nr = nr };
+			uint32_t want = nr == 5 ? 999 + far : nr >= 9 ? 1 : 2;
+			assert_int_equal(run(f, n, &d), want);
+		}
+		free(f);
+	}
+}
+
 /* ---- rules ---- */
 
 static void
@@ -351,6 +414,9 @@ main(void)
 		cmocka_unit_test(the_pair_equals_rules_on_calls_of_the_stub),
 		cmocka_unit_test(every_comparison_is_exact_in_64_bits),
 		cmocka_unit_test(a_masked_comparison_sees_both_halves),
+		cmocka_unit_test(a_masked_comparison_that_cannot_hold_never_does),
+		cmocka_unit_test(long_programs_jump_as_far_as_they_must),
+		cmocka_unit_test(the_assembler_reaches_every_distance),
 		cmocka_unit_test(the_last_rule_that_matches_decides),
 		cmocka_unit_test(a_rule_equal_to_the_default_action_is_no_error),
 		cmocka_unit_test(a_rule_by_name_opens_what_is_always_refused),
