@@ -248,6 +248,25 @@ set_walls(struct kn_stub *s, const struct kn_boot *b)
 	return r < 0 ? fail(s, KN_BSTEP_FILTER, r, NULL) : 0;
 }
 
+/* What the start touched and serving does not need: a task's max_rss begins at ours
+ * (exec keeps the peak of the memory it leaves), and every worker has these pages. */
+static void
+shed_memory(const struct kn_stub *s, struct kn_boot_bind *binds, size_t binds_n)
+{
+	extern const char __executable_start[], etext[];
+	const uintptr_t mask = ~(uintptr_t)(KN_PAGE - 1);
+	uintptr_t from = (uintptr_t)binds, to = (uintptr_t)(binds + binds_n) & mask;
+
+	from = (from + KN_PAGE - 1) & mask;
+	if (from < to)
+		(void)KN_SYS3(SYS_madvise, from, to - from, MADV_DONTNEED);
+	from = (uintptr_t)__executable_start & mask;
+	to = (uintptr_t)etext & mask;
+	(void)KN_SYS3(SYS_madvise, from, to - from, MADV_DONTNEED);
+	if (s->refs_fd >= 0)
+		kn_sys_pwrite(s->refs_fd, "5", 1, 0);
+}
+
 static int
 receive(struct kn_stub *s, int *fds, int *out_n)
 {
@@ -295,5 +314,6 @@ kn_boot_stub(struct kn_stub *s)
 	if (set_mounts(s, &b) < 0 || set_walls(s, &b) < 0)
 		return -1;
 	munmap(record.p, record.n);
+	shed_memory(s, binds, BINDS_MAX);
 	return 0;
 }

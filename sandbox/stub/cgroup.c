@@ -231,9 +231,13 @@ kn_cg_end(struct kn_cg *g, struct kn_job_result *r)
 {
 	uint64_t peak = 0, pids = 0;
 
-	/* A peak that cannot be reset tells only when it rose. */
-	if (read_number(g->fd[KN_BOOT_FD_MEM_PEAK], NULL, &peak) && peak > g->peak0)
-		r->memory_peak = g->peak_reset ? peak - g->peak0 : peak;
+	(void)read_number(g->fd[KN_BOOT_FD_MEM_PEAK], NULL, &peak);
+	/* The kernel charges in batches: a small task may live on what is charged
+	 * already. A peak that cannot be reset tells only when it rose. */
+	if (g->peak_reset)
+		r->memory_peak = peak > g->peak0 ? peak - g->peak0 : KN_PAGE;
+	else if (peak > g->peak0)
+		r->memory_peak = peak;
 	if (read_number(g->fd[KN_BOOT_FD_PIDS_PEAK], NULL, &pids) &&
 	    pids > g->pids_peak0 && pids > g->pids_overhead)
 		r->pids_peak = pids - g->pids_overhead;
