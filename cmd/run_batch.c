@@ -130,7 +130,7 @@ open_all(struct batch *b, struct kn_err *e)
 	if (kn_out_open(&b->out, STDOUT_FILENO, r->opt.ordered, e) < 0)
 		return -1;
 	if (kn_batch_open(&o, &ops, &b->lines, e) < 0)
-		return kn_err_wrap(e, "--tasks");
+		return r->opt.keep_dir ? kn_err_wrap(e, "--keep") : -1;
 	kn_batch_callbacks(b->lines, &cb);
 	if (kn_sup_open(r->policy, &r->host, &r->sup, &cb, &b->sup, e) < 0)
 		return -1;
@@ -182,6 +182,9 @@ exit_of(const struct batch *b, bool failed, int signo)
 static void
 finish_output(struct batch *b)
 {
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	sigaction(SIGPIPE, &ignore, NULL); /* the supervisor has put it back */
 	if (kn_out_finish(&b->out) == 0 || b->out.broken == EPIPE)
 		return;
 	kn_progress_clear(&b->progress);
@@ -223,6 +226,8 @@ go(struct batch *b)
 		failed = true;
 	kn_sup_close(b->sup);
 	b->sup = NULL;
+	kn_batch_close(b->lines);
+	b->lines = NULL;
 	finish_output(b);
 	if (!r->voice.quiet && !failed)
 		kn_progress_summary(&b->progress, b->workers, c.worker_lost);
