@@ -122,6 +122,12 @@ kn_submit_take_back(struct kn_submit *s, const struct kn_slice *sl, int slot)
 /* ---- submit lane, worker side ---- */
 
 static bool
+holds(const struct kn_slot_head *head, uint32_t task, uint32_t gen)
+{
+	return head->task == task && head->gen == gen;
+}
+
+static bool
 claim(const struct kn_slice *sl, int slot, const uint64_t *want,
     struct kn_slot_head *out_head, uint8_t out_inline[KN_INLINE_MAX])
 {
@@ -137,7 +143,8 @@ claim(const struct kn_slice *sl, int slot, const uint64_t *want,
 		if (!((pub ^ bits_of(word)) & bit))
 			return false;
 		slot_read(&sl->submit_slots[slot], out_head, out_inline);
-		if (want && ((uint64_t)out_head->task << 32 | out_head->gen) != *want) {
+		if (want &&
+		    !holds(out_head, (uint32_t)(*want >> 32), (uint32_t)*want)) {
 			/* Another task's, or a torn copy of a slot that was taken back
 			 * this moment: only an unchanged word tells which. */
 			if (kn_shm_load64_acquire(&c->submit_claimed) == word) /* C2 */
@@ -165,6 +172,25 @@ kn_submit_claim_task(const struct kn_slice *sl, int slot, uint32_t task, uint32_
 	uint64_t want = (uint64_t)task << 32 | gen;
 
 	return claim(sl, slot, &want, out_head, out_inline);
+}
+
+bool
+kn_submit_is_offered(const struct kn_slice *sl, int slot, uint32_t task, uint32_t gen)
+{
+	struct kn_control *c = sl->control;
+	struct kn_slot_head head;
+
+	for (;;) {
+		uint64_t word = kn_shm_load64_acquire(&c->submit_claimed);  /* C2 */
+		uint32_t pub = kn_shm_load32_acquire(&c->submit_published); /* C1 */
+
+		if (!((pub ^ bits_of(word)) & 1u << slot))
+			return false;
+		kn_shm_words_load_acquire(/* D2 */
+		    &head, &sl->submit_slots[slot].head, sizeof head);
+		if (kn_shm_load64_acquire(&c->submit_claimed) == word) /* C2 */
+			return holds(&head, task, gen);
+	}
 }
 
 /* ---- return lane ---- */

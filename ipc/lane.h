@@ -50,6 +50,13 @@ bool kn_submit_claim(const struct kn_slice *sl, int slot, struct kn_slot_head *o
 bool kn_submit_claim_task(const struct kn_slice *sl, int slot, uint32_t task,
     uint32_t gen, struct kn_slot_head *out_head, uint8_t out_inline[KN_INLINE_MAX]);
 
+/* A look without a claim: does the slot still hold (task, gen) for us? false is final:
+ * it was taken back (or claimed). true may be so no longer when the caller acts on it.
+ * For a worker that keeps messages of tasks it cannot run yet: those that were taken
+ * back leave it no other sign, and would pile up. */
+bool kn_submit_is_offered(
+    const struct kn_slice *sl, int slot, uint32_t task, uint32_t gen);
+
 /* ---- return lane, worker side ---- */
 struct kn_return_tx { /* starts as all zero */
 	uint32_t published;

@@ -91,6 +91,28 @@ an_old_message_does_not_claim_the_slots_next_task(void **state)
 }
 
 static void
+a_look_tells_which_messages_are_of_tasks_taken_back(void **state)
+{
+	struct kn_slot_head h;
+	uint8_t in[KN_INLINE_MAX];
+	int slot = offer(1, "old");
+
+	(void)state;
+	assert_true(kn_submit_is_offered(&sl, slot, 1, 2));
+	assert_false(kn_submit_is_offered(&sl, slot, 1, 3));
+	assert_false(kn_submit_is_offered(&sl, slot, 2, 2));
+	assert_false(kn_submit_is_offered(&sl, slot + 1, 1, 2));
+	assert_true(kn_submit_take_back(&tx, &sl, slot));
+	assert_false(kn_submit_is_offered(&sl, slot, 1, 2));
+	assert_int_equal(offer(2, "new"), slot);
+	assert_false(kn_submit_is_offered(&sl, slot, 1, 2));
+	assert_true(kn_submit_is_offered(&sl, slot, 2, 3));
+	assert_int_equal(claimed(), 0); /* a look claims nothing */
+	assert_true(kn_submit_claim_task(&sl, slot, 2, 3, &h, in));
+	assert_false(kn_submit_is_offered(&sl, slot, 2, 3));
+}
+
+static void
 a_slot_carries_nothing_of_the_task_before(void **state)
 {
 	struct kn_slot_head h;
@@ -283,6 +305,7 @@ main(void)
 		LANE(a_lane_holds_32_and_frees_what_was_claimed_or_taken_back),
 		LANE(what_was_taken_back_cannot_be_claimed_nor_taken_again),
 		LANE(an_old_message_does_not_claim_the_slots_next_task),
+		LANE(a_look_tells_which_messages_are_of_tasks_taken_back),
 		LANE(a_slot_carries_nothing_of_the_task_before),
 		LANE(the_count_wraps_without_touching_the_bits),
 		LANE(
