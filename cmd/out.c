@@ -248,6 +248,7 @@ kn_out_finish(struct kn_out *o)
 	struct pollfd pfd = { .fd = o->fd, .events = POLLOUT };
 
 	o->sup = NULL;
+	o->changed = NULL; /* nobody is left to be told */
 	flush(o);
 	while (!o->broken && o->at < o->end) {
 		if (poll(&pfd, 1, -1) < 0 && errno != EINTR)
