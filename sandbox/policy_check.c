@@ -226,7 +226,7 @@ kn_policy_check_doc(const struct kn_pdoc *d, struct kn_err *e)
 	if (check(d, kn_policy_key(""), d->root, "", e) < 0)
 		return -1;
 	/* A flag carries one key; a document says which format it is. */
-	if (d->text && !json_object_get(d->root, "version"))
+	if (d->text && !json_is_integer(json_object_get(d->root, "version")))
 		return kn_pdoc_fail(d, "", false, e, "\"version\": 1 is missing");
 	if (check_seccomp(d, e) < 0)
 		return -1;

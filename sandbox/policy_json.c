@@ -36,7 +36,7 @@ struct scan {
 static void
 skip_space(struct scan *s)
 {
-	while (s->p < s->end && strchr(" \t\r\n", *s->p) && *s->p)
+	while (s->p < s->end && *s->p && strchr(" \t\r\n", *s->p))
 		s->p++;
 }
 
@@ -67,7 +67,8 @@ skip_value(struct scan *s)
 		else if (*s->p == '}' || *s->p == ']')
 			depth--;
 		else if (depth == 0)
-			while (s->p < s->end && !strchr(" \t\r\n,]}", *s->p))
+			while (
+			    s->p < s->end && (!*s->p || !strchr(" \t\r\n,]}", *s->p)))
 				s->p++;
 		if (depth || (s->p < s->end && (*s->p == '}' || *s->p == ']')))
 			s->p++;
@@ -114,6 +115,8 @@ enter(struct scan *s, const char *name, bool at_key)
 		skip_space(s);
 		if (s->p < s->end && *s->p == ',')
 			s->p++;
+		if (s->p == key)
+			return false; /* not JSON: no way on */
 	}
 }
 
@@ -284,6 +287,17 @@ file_type(mode_t mode)
 				: "a device";
 }
 
+/* The folder of a file as it was named: a link to a policy stands for its own place. */
+static char *
+folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	char *real = dir ? realpath(dir, NULL) : NULL;
+	free(dir);
+	return real;
+}
+
 int
 kn_pdoc_open(struct kn_pdoc *d, const char *path, struct kn_err *e)
 {
@@ -322,11 +336,8 @@ kn_pdoc_open(struct kn_pdoc *d, const char *path, struct kn_err *e)
 	d->text = buf;
 	d->n = n;
 	d->label = strdup(path);
-	d->dir = realpath(path, NULL);
-	char *slash = d->dir ? strrchr(d->dir, '/') : NULL;
-	if (!d->label || !slash)
+	if (!d->label || !(d->dir = folder_of(path)))
 		return kn_err_sys(e, KN_EK_CONFIG, "policy %s", path);
-	slash[slash == d->dir] = 0;
 	return kn_pdoc_parse(d, e);
 }
 

@@ -58,6 +58,9 @@
 static const char *const layer_words[] = { "namespaces", "seccomp", "capabilities",
 	"uid", "landlock", "rlimits", "cgroup.memory", "cgroup.pids", "cgroup.cpu",
 	"mseal", NULL };
+/* Without the others there is no sandbox: nothing stands in for them. */
+static const char *const degradable_words[] = { "uid", "landlock", "cgroup.memory",
+	"cgroup.pids", "cgroup.cpu", "mseal", NULL };
 static const char *const action_words[] = { "SCMP_ACT_ALLOW", "SCMP_ACT_ERRNO",
 	"SCMP_ACT_KILL_PROCESS", "SCMP_ACT_LOG", NULL };
 static const char *const action_later[] = { "SCMP_ACT_KILL", "SCMP_ACT_KILL_THREAD",
@@ -110,7 +113,7 @@ const struct kn_key kn_policy_keys[] = {
 	WORD("/require/*", layer_words, "A layer."),
 	LIST("/allow_degraded",
 	    "Layers that may be weaker or missing where the machine lacks them."),
-	WORD("/allow_degraded/*", layer_words, "A layer."),
+	WORD("/allow_degraded/*", degradable_words, "A layer."),
 
 	OBJECT("/filesystem", "What a task sees of the file system."),
 	WORD("/filesystem/root", WORDS("system", "empty"),

@@ -27,6 +27,7 @@ a_mistake_is_one_sentence_with_its_place(void **state)
 		{ "{\"version\":1,\"extends\":\"\xff\"}", { "a.json:1:" } },
 		{ "\xef\xbb\xbf{\"version\":1}", { "byte order mark" } },
 		{ "{}", { "version" } },
+		{ "{\"version\":null}", { "version" } },
 		{ "{\"version\":2}", { "a.json:1:12", "/version" } },
 		{ "{\"version\":1,\n\"pool\":{},\n  \"pool\":{}}",
 		    { "a.json:3:", "pool" } },
@@ -122,6 +123,9 @@ mounts_and_rules_are_whole_or_refused(void **state)
 		    { "/payload/max", "eighth" } },
 		{ "\"limits\":{\"worker\":{\"memory\":\"1G\"}}",
 		    { "/limits/worker/memory", "/limits/task/memory" } },
+		{ "\"version\":null", { "duplicate" } },
+		{ "\"allow_degraded\":[\"seccomp\"]",
+		    { "/allow_degraded/0", "\"seccomp\"" } },
 		{ "\"require\":[\"mseal\"],\"allow_degraded\":[\"mseal\"]",
 		    { "/allow_degraded", "mseal" } },
 	};

@@ -183,12 +183,13 @@ static void
 require_and_allow_undo_one_another(void **state)
 {
 	struct kn_policy *p = LOAD(SET("/require=[\"mseal\"]"), SET("/landlock=on"),
-	    SET("/allow_degraded=[\"seccomp\"]"));
+	    SET("/allow_degraded=[\"uid\"]"), SET("/require=[\"cgroup.cpu\"]"));
 	(void)state;
 	assert_true(bit(p->require, KN_LAYER_MSEAL));
 	assert_false(bit(p->allow_degraded, KN_LAYER_MSEAL));
 	assert_true(bit(p->require, KN_LAYER_LANDLOCK));
-	assert_false(bit(p->require, KN_LAYER_SECCOMP));
+	assert_true(bit(p->allow_degraded, KN_LAYER_UID));
+	assert_false(bit(p->allow_degraded, KN_LAYER_CG_CPU));
 	kn_policy_free(p);
 	p = LOAD(SET("/require=null"), SET("/allow_degraded=null"));
 	assert_int_equal(p->require, 0);
