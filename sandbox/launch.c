@@ -278,6 +278,7 @@ kn_launcher_new(const struct kn_policy *p, const struct kn_host *h,
 	l->worker_n = worker_n;
 	l->layout = *layout;
 	l->args_fd = l->stub_fd = l->null_fd = l->self_pidfd = -1;
+	l->guard.pidfd = -1;
 	if (build(l, e) < 0) {
 		kn_launcher_free(l);
 		return -1;
@@ -291,6 +292,7 @@ kn_launcher_free(struct kn_launcher *l)
 {
 	if (l == NULL)
 		return;
+	kn_proc_close(&l->guard);
 	kn_cgroup_close(l->cgroup);
 	kn_bind_free(l->binds, l->policy->fs.mount_n);
 	for (size_t i = 0; i < l->child_bind_n; i++)

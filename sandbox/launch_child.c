@@ -16,6 +16,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -40,6 +41,7 @@ enum {
 static const char *const step_text[] = {
 	[0] = "start",
 	[KN_STEP_SIGNALS] = "reset signals",
+	[KN_STEP_GUARD] = "join the guard's process group",
 	[KN_STEP_CGROUP] = "join the worker's cgroup",
 	[KN_STEP_TREE] = "copy the mount of a bind",
 	[KN_STEP_IDMAP] = "show a bind under the worker's uid",
@@ -81,8 +83,7 @@ die(int report_fd, enum kn_launch_step step, size_t index)
 }
 
 /* The supervisor blocks signals (signalfd) and ignores SIGPIPE; both would be
- * inherited down to the task. A session of its own keeps the terminal's ^C from
- * killing workers behind the supervisor's back. */
+ * inherited down to the task. */
 static int
 reset_signals(void)
 {
@@ -92,9 +93,26 @@ reset_signals(void)
 	for (int s = 1; s <= SIGNALS_TOP; s++)
 		if (s != SIGKILL && s != SIGSTOP)
 			sigaction(s, &sa, NULL); /* EINVAL: libc's own two */
-	if (sigemptyset(&none) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0)
+	if (sigemptyset(&none) < 0)
 		return -1;
-	return setsid() < 0 && errno != EPERM ? -1 : 0;
+	return sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Into the guard's group (launch_guard.h), which also keeps the terminal's ^C away from
+ * workers; and away from the terminal itself, as a session of one's own would do. */
+static int
+join_guard(const struct kn_child *c)
+{
+	int tty;
+
+	if (setpgid(0, c->guard_pgid) < 0)
+		return -1;
+	tty = open("/dev/tty", O_RDWR | O_CLOEXEC);
+	if (tty < 0)
+		return 0; /* there is none */
+	if (ioctl(tty, TIOCNOTTY) < 0)
+		return -1;
+	return close(tty);
 }
 
 /* The copies are made before the mount namespace is left: a descriptor of the old one
@@ -223,6 +241,8 @@ kn_child_run(const struct kn_child *c)
 		report = c->report_fd;
 	if (reset_signals() < 0)
 		die(report, KN_STEP_SIGNALS, 0);
+	if (join_guard(c) < 0)
+		die(report, KN_STEP_GUARD, 0);
 	for (size_t i = 0; i < c->join_n; i++)
 		if (write(c->join_fds[i], "0", 1) != 1)
 			die(report, KN_STEP_CGROUP, i);

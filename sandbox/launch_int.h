@@ -3,6 +3,7 @@
  *   launch.c          the launcher: built once, frees all
  *   launch_start.c    fork one worker's launcher process
  *   launch_child.c    between fork and exec
+ *   launch_guard.c    what kills launchers when the supervisor has died
  *   launch_boot.c     the boot record
  *   launch_layers.c   enforced, degraded, absent, or refused
  *   launch_explain.c  a worker that ended before it was ready
@@ -43,6 +44,7 @@ struct kn_launcher {
 	struct kn_argv packed; /* as executed */
 	int args_fd;	       /* sealed memfd, or -1 */
 	int stub_fd, null_fd, self_pidfd;
+	struct kn_proc guard;
 };
 
 /* Decide each layer, or refuse by name. */

@@ -20,6 +20,7 @@
 #include "ipc/err.h"
 #include "sandbox/cgroup_tree.h"
 #include "sandbox/idmap.h"
+#include "sandbox/launch_guard.h"
 #include "sandbox/launch_int.h"
 
 enum {
@@ -146,6 +147,8 @@ plan(
 		memory += KN_LAUNCH_MEM_OVERHEAD;
 	if (pids != 0)
 		pids += KN_LAUNCH_PIDS_OVERHEAD;
+	if (kn_guard_ensure(&l->guard, l->self_pidfd, e) < 0)
+		return -1;
 	if (kn_cgroup_prepare(l->cgroup, w, memory, pids, e) < 0)
 		return -1;
 	c->join_fds = join;
@@ -153,6 +156,7 @@ plan(
 	c->path = l->bwrap;
 	c->argv = l->packed.v;
 	c->parent_pidfd = l->self_pidfd;
+	c->guard_pgid = l->guard.pid;
 	c->null_fd = l->null_fd;
 	c->stub_fd = l->stub_fd;
 	c->args_fd = l->args_fd;

@@ -130,23 +130,31 @@ ping(struct pool *o)
 	return p[1].revents & POLLIN ? NEWS_MESSAGE : NEWS_END;
 }
 
-/* The pid of the stub, found from outside: the child of the launcher that is PID 1. */
+/* The first child of a process, or -1. */
 static pid_t
-stub_pid(const struct pool *o)
+child_of(pid_t pid)
 {
 	char path[96], text[64];
-	int fd, pid;
+	int fd, child;
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", o->worker.proc.pid,
-	    o->worker.proc.pid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	if (fd < 0)
+		return -1;
+	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	if (n <= 0)
 		return -1;
 	text[n] = '\0';
-	return sscanf(text, "%d", &pid) == 1 ? pid : -1;
+	return sscanf(text, "%d", &child) == 1 ? child : -1;
+}
+
+/* The stub, seen from outside: the child of the launcher. */
+static pid_t
+stub_pid(const struct pool *o)
+{
+	return child_of(o->worker.proc.pid);
 }
 
 static void
@@ -403,6 +411,54 @@ worker_dies_with_its_supervisor(void **state)
 	kn_cgroup_sweep();
 }
 
+/* Anything that bwrap has started and that has not asked for death with it yet: here a
+ * program in bwrap's place whose child never does. */
+static void
+what_a_launcher_started_dies_with_the_supervisor_too(void **state)
+{
+	char dir[64];
+	struct kn_err e = { 0 };
+	struct pool o;
+	int p[2], status, child = 0;
+	pid_t launcher = 0;
+
+	(void)state;
+	scratch_make(dir);
+	assert_int_equal(chmod(dir, 0755), 0);
+	write_file(join(dir, "bwrap"), "#!/bin/sh\nsleep 300 & wait\n");
+	assert_int_equal(chmod(join(dir, "bwrap"), 0755), 0);
+	assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+	setenv("KNIT_BWRAP", join(dir, "bwrap"), 1);
+	pid_t sup = fork();
+	if (sup == 0) {
+		if (pool_open(&o, NULL, 0, &e) < 0 ||
+		    kn_launch_start(o.launcher, 0, 1, &o.worker, &e) < 0)
+			_exit(1);
+		if (write(p[1], &o.worker.proc.pid, sizeof(pid_t)) != sizeof(pid_t))
+			_exit(2);
+		poll(NULL, 0, READY_MS);
+		_exit(3);
+	}
+	unsetenv("KNIT_BWRAP");
+	assert_int_equal(read(p[0], &launcher, sizeof(launcher)), sizeof(launcher));
+	for (int i = 0; i < READY_MS && child <= 0; i++) {
+		child = child_of(launcher);
+		poll(NULL, 0, 1);
+	}
+	assert_true(child > 0);
+	struct pollfd gone = { .fd = (int)syscall(SYS_pidfd_open, child, 0),
+		.events = POLLIN };
+	assert_true(gone.fd >= 0);
+	kill(sup, SIGKILL);
+	assert_int_equal(waitpid(sup, &status, 0), sup);
+	assert_int_equal(poll(&gone, 1, 10000), 1);
+	close(gone.fd);
+	close(p[0]);
+	close(p[1]);
+	kn_cgroup_sweep();
+	scratch_remove(dir);
+}
+
 static void
 failing_launcher_is_reported_with_its_step(void **state)
 {
@@ -535,6 +591,7 @@ main(void)
 		    private_directory_binds_and_files_belong_to_the_caller),
 		cmocka_unit_test(source_swapped_after_it_was_resolved_fails_the_launch),
 		cmocka_unit_test(worker_dies_with_its_supervisor),
+		cmocka_unit_test(what_a_launcher_started_dies_with_the_supervisor_too),
 		cmocka_unit_test(failing_launcher_is_reported_with_its_step),
 		cmocka_unit_test(layers_are_decided_or_refused_by_name),
 		cmocka_unit_test(memory_limit_without_a_cgroup_is_refused),
