@@ -213,6 +213,7 @@ set_limits(struct kn_stub *s, const char **out_what)
 		if (i == RLIMIT_NOFILE)
 			s->nofile = l.rlim_cur;
 	}
+	(void)kn_sys_short_turns();
 	*out_what = "open files";
 	l.rlim_max = s->hard[RLIMIT_NOFILE];
 	l.rlim_cur = l.rlim_max < OPEN_MAX ? l.rlim_max : OPEN_MAX;

@@ -40,6 +40,7 @@
 	X(wait4, "reap") \
 	X(rt_sigaction, "init hears that it shall end its cell") \
 	X(rt_sigreturn, "back from that") \
+	X(sched_setattr, "init gets a processor soon, also in a crowd") \
 	X(kill, "end all of a cell; signals for the task") \
 	X(exit_group, "end of the stub") \
 	/* files of a task, in and out */ \

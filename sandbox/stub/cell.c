@@ -91,6 +91,7 @@ init_main(void *arg)
 	int r, task;
 
 	present = c;
+	(void)kn_sys_short_turns();
 	r = kn_sys_catch(KILL_SIGNAL, init_on_signal);
 	if (r < 0)
 		init_fail(c, KN_EXEC_CELL, r, "signal");

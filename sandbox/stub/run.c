@@ -260,6 +260,7 @@ kill_cell(struct run *r, uint64_t now_ns)
 		r->force_ns = now_ns + KILL_FORCE_NS;
 	r->killing = true;
 	kn_cell_kill(&r->cell, now_ns >= r->force_ns);
+	kn_watch_kill_crowd(&r->s->watch, r->cell.pid);
 	r->kill_ns = now_ns + KILL_AGAIN_NS;
 }
 

@@ -2,6 +2,7 @@
 #include "sandbox/stub/watch.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -203,6 +204,22 @@ find_child(struct look *l, const char *name, int pid)
 	if (read_stat(l->w->proc_fd, name, &s) && s.ppid == l->init_pid &&
 	    (l->first_child == 0 || pid < l->first_child))
 		l->first_child = pid;
+}
+
+static void
+kill_one(struct look *l, const char *name, int pid)
+{
+	(void)name;
+	if (pid != l->init_pid)
+		(void)kn_sys_kill(pid, SIGKILL);
+}
+
+void
+kn_watch_kill_crowd(const struct kn_watch *w, int init_pid)
+{
+	struct look l = { .w = w, .init_pid = init_pid };
+
+	each_process(&l, kill_one);
 }
 
 int

@@ -29,6 +29,10 @@ void kn_watch_begin(struct kn_watch *w, const struct kn_cg *g,
  * init_cpu_ns: the cell's init, whose own work does not count. */
 enum kn_cause kn_watch_look(struct kn_watch *w, const struct kn_cg *g, int init_pid,
     uint64_t init_cpu_ns, uint64_t now_ns);
+/* SIGKILL to every process of the cell but init, one by one. What forks meanwhile may
+ * slip through: init's own kill(-1) does not. But once the crowd is gone, init gets a
+ * processor at once. */
+void kn_watch_kill_crowd(const struct kn_watch *w, int init_pid);
 /* The pid, as the stub sees it, of the process that init started first; 0: none. */
 int kn_watch_task_pid(const struct kn_watch *w, int init_pid);
 
