@@ -212,7 +212,7 @@ kn_book_publish(struct kn_pool *p, uint32_t t, uint32_t w)
 	k->state = KN_TASK_PUBLISHING;
 	k->worker = w;
 	k->tried = true;
-	k->killed = k->looked = k->decided = false;
+	k->looked = false; /* killed or decided it would have been answered */
 	k->published_ns = k->claimed_ns = k->begun_ns = 0;
 	list_append(p, &p->worker[w].lane, t);
 	p->lane_n++;
@@ -269,7 +269,9 @@ kn_book_claimed(struct kn_pool *p, uint32_t t)
 	w->given++;
 	w->served = true;
 	w->dirty = true;
-	if (k->cancelled)
+	if (w->lied)
+		kn_book_decide(p, t, KN_HOW_VIOLATION);
+	else if (k->cancelled)
 		kn_book_kill(p, t, KN_CORE_CAUSE_CANCEL);
 	else if (p->mode == KN_MODE_STOP && p->now_ns >= p->grace_ns)
 		kn_book_kill(p, t, KN_CORE_CAUSE_STOP);
@@ -306,8 +308,6 @@ kn_book_lost(struct kn_pool *p, uint32_t t)
 
 	if (k->decided) {
 		answer(p, t, k->how);
-	} else if (p->worker[k->worker].lied) {
-		answer(p, t, KN_HOW_VIOLATION);
 	} else if (p->mode == KN_MODE_STOP_NOW) {
 		answer(p, t, KN_HOW_CANCELLED);
 	} else if (k->runs > k->retries || kn_pool_ending(p)) {

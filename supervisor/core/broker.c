@@ -39,8 +39,7 @@ takeable(const struct kn_pool *p, uint32_t w)
 void
 kn_broker_step(struct kn_pool *p)
 {
-	if (!p->c.broker || p->queue.n > 0 || p->lane_n == p->claimed_n ||
-	    kn_pool_ending(p))
+	if (!p->c.broker || p->queue.n > 0 || p->lane_n == p->claimed_n)
 		return;
 	for (uint32_t idle = idle_n(p); p->steals < idle;) {
 		uint32_t best = KN_NIL, most = 0;

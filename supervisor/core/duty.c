@@ -66,7 +66,7 @@ head_duties(const struct kn_pool *p, const struct kn_core_worker *w, struct kn_d
 		earlier(d, KN_DUTY_CLAIM, t, could_ns + claim_ns(p, k));
 	if (k->hard_ms != 0 && k->begun_ns == 0 && !k->looked)
 		earlier(d, KN_DUTY_LOOK, t, could_ns + allowed_ns(p, k));
-	else if (k->hard_ms != 0 && k->state == KN_TASK_CLAIMED)
+	else if (k->hard_ms != 0 && k->state == KN_TASK_CLAIMED && !w->looking)
 		earlier(
 		    d, KN_DUTY_HARD, t, start_ns(p, k, could_ns) + allowed_ns(p, k));
 }

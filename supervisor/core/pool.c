@@ -182,7 +182,6 @@ stop_now(struct kn_pool *p)
 	if (p->mode == KN_MODE_STOP_NOW)
 		return;
 	p->mode = KN_MODE_STOP_NOW;
-	kn_timers_set(&p->timers, kn_timer_grace(p), 0);
 	kn_book_flush(p, KN_HOW_CANCELLED);
 	for (uint32_t w = 0; w < p->worker_n; w++)
 		kn_worker_kill(p, w, KN_WHY_STOP_NOW);
@@ -238,7 +237,7 @@ stop_idle(struct kn_pool *p)
 	bool all = kn_pool_ending(p) || (p->mode == KN_MODE_DRAIN && p->open == 0);
 
 	if (all)
-		kill_launching(p, KN_WHY_STOP_NOW);
+		kill_launching(p, KN_WHY_STOP_NOW); /* once SPAWNED, too */
 	for (uint32_t w = 0; w < p->worker_n; w++) {
 		const struct kn_core_worker *k = &p->worker[w];
 		if (k->state == KN_WORKER_READY && k->lane.n == 0 &&

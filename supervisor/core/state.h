@@ -81,7 +81,7 @@ enum kn_worker_state {
 
 struct kn_core_worker {
 	enum kn_worker_state state;
-	enum kn_why why; /* of the kill; while SPAWNING: kill it as soon as it exists */
+	enum kn_why why; /* of the kill */
 	uint32_t incarnation;
 	struct kn_core_list lane; /* published order, head is run or next to be */
 	uint32_t claimed_n;	  /* tasks of the lane that are CLAIMED */
@@ -91,9 +91,10 @@ struct kn_core_worker {
 	bool place;	       /* may be given tasks */
 	bool retire;	       /* gets no more; stopped when the lane is empty */
 	bool lied;
-	bool served;	 /* has claimed a task in this incarnation */
-	bool was_ready;	 /* in this incarnation */
-	bool dirty;	 /* its timer is set anew at the end of the step */
+	bool served;	/* has claimed a task in this incarnation */
+	bool was_ready; /* in this incarnation */
+	bool looking;	/* LOOK_BEGUN sent in this step: its answer comes before HARD */
+	bool dirty;	/* its timer is set anew at the end of the step */
 	uint64_t due_ns; /* what the present state waits for: start, stop, kill again */
 	uint64_t ready_ns, head_since_ns, blocked_ns;
 };

@@ -60,12 +60,10 @@ kn_worker_kill(struct kn_pool *p, uint32_t w, enum kn_why why)
 {
 	struct kn_core_worker *k = &p->worker[w];
 
-	if (k->state == KN_WORKER_DEAD || k->state == KN_WORKER_DYING)
+	if (k->state == KN_WORKER_DEAD || k->state == KN_WORKER_DYING ||
+	    k->state == KN_WORKER_SPAWNING)
 		return;
-	if (k->why == KN_WHY_NONE)
-		k->why = why;
-	if (k->state == KN_WORKER_SPAWNING)
-		return; /* nothing to kill yet: on_spawned does it */
+	k->why = why;
 	k->place = false;
 	enter(p, w, KN_WORKER_DYING, KN_KILL_AGAIN_MS);
 	act(p, w, KN_ACT_KILL_WORKER);
@@ -103,8 +101,6 @@ on_spawned(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 {
 	(void)ev;
 	enter(p, w, KN_WORKER_STARTING, p->c.start_ms);
-	if (p->worker[w].why != KN_WHY_NONE)
-		kn_worker_kill(p, w, p->worker[w].why);
 }
 
 static void
@@ -387,7 +383,7 @@ kn_worker_event(struct kn_pool *p, const struct kn_event *ev)
 void
 kn_worker_rearm(struct kn_pool *p, uint32_t w)
 {
-	p->worker[w].dirty = false;
+	p->worker[w].dirty = p->worker[w].looking = false;
 	kn_timers_set(&p->timers, kn_timer_of_worker(p, w), kn_duty_next(p, w).due_ns);
 }
 
@@ -397,6 +393,7 @@ look_begun(struct kn_pool *p, uint32_t w, uint32_t t)
 	struct kn_action *a = kn_pool_act(p, KN_ACT_LOOK_BEGUN);
 
 	p->task[t].looked = true;
+	p->worker[w].looking = true;
 	a->worker = w;
 	a->incarnation = p->worker[w].incarnation;
 	a->task = t;
@@ -442,22 +439,15 @@ do_duty(struct kn_pool *p, uint32_t w, const struct kn_duty *d)
 	}
 }
 
-/* Each duty done changes what kn_duty_next() says, so this ends. What LOOK_BEGUN brings
- * is waited for: the hard limit of a task just looked at fires in the next step. */
+/* Each duty done changes what kn_duty_next() says, so this ends. */
 void
 kn_worker_timer(struct kn_pool *p, uint32_t w)
 {
-	uint32_t looked = KN_NIL;
-
 	p->worker[w].dirty = true;
 	for (;;) {
 		struct kn_duty d = kn_duty_next(p, w);
 		if (d.what == KN_DUTY_NONE || d.due_ns > p->now_ns)
 			return;
-		if (d.what == KN_DUTY_HARD && d.task == looked)
-			return;
-		if (d.what == KN_DUTY_LOOK)
-			looked = d.task;
 		do_duty(p, w, &d);
 	}
 }

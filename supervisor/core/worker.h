@@ -13,7 +13,7 @@ void kn_worker_event(struct kn_pool *p, const struct kn_event *ev);
 void kn_worker_spawn(struct kn_pool *p, uint32_t w);
 /* READY with an empty lane. */
 void kn_worker_stop(struct kn_pool *p, uint32_t w);
-/* First reason stands; no effect on what is dead or dying. */
+/* First reason stands; no effect on what is dead, dying, or not there yet. */
 void kn_worker_kill(struct kn_pool *p, uint32_t w, enum kn_why why);
 /* Its timer fired: do what is due. */
 void kn_worker_timer(struct kn_pool *p, uint32_t w);

@@ -47,7 +47,7 @@ temper(struct sim *s)
 	s->crashy = s->honest ? 0 : (uint32_t)rnd_in(s, 0, 1) * s->evil;
 	s->spawn_fail = chance(s, 200) ? 400 : s->evil / 4;
 	s->spawn_fatal = chance(s, 200) ? 500 : 0;
-	s->refuse = s->plain ? 0 : chance(s, 100) ? 900 : chance(s, 300) ? 50 : 0;
+	s->refuse = s->honest ? 0 : chance(s, 100) ? 900 : chance(s, 300) ? 50 : 0;
 	s->infra = s->plain ? 0 : chance(s, 300) ? 150 : 0;
 	s->stale = 5;
 	s->stall_left = s->honest ? 0 : chance(s, 200) ? 3 : 0;
@@ -80,10 +80,11 @@ start_episode(struct sim *s)
 		s->w[w].next_ns = s->w[w].exit_ns = NEVER;
 	s->queue_head = s->queue_n = 0;
 	s->draining = s->stopping = s->stop_now = s->failed = s->ended = false;
-	s->stalled = false;
+	s->stalled = s->ever_ready = false;
 	s->open_n = s->fails = 0;
 	s->spawn_after_ns = s->stop_ns = s->fail_step = 0;
-	s->answered = 0;
+	s->answered = s->fed_ns = 0;
+	s->front = s->back = 0;
 	s->episode++;
 	s->episode_steps = 0;
 	s->episode_len = rnd_in(s, 10, chance(s, 300) ? 3000 : 400);
@@ -123,7 +124,7 @@ end_event(struct sim *s)
 	if (s->stopping)
 		type = types[rnd_in(s, 0, 2)];
 	shell_feed(s, (struct kn_event){ .type = type });
-	s->end_next_ns = s->now_ns + rnd_in(s, 0, 2000) * MS;
+	s->end_next_ns = s->now_ns + rnd_in(s, 0, chance(s, 500) ? 20 : 2000) * MS;
 	if (!s->stopping)
 		return;
 	/* From here it must come to an end: grace, kills, acknowledgements, reaps. */

@@ -23,7 +23,28 @@ lane_remove(struct sim *s, uint32_t task)
 		break;
 	}
 	t->worker = -1;
-	t->taking = t->published = t->claimed = t->killed = false;
+	t->order = --s->front; /* if it is not answered, it is the next */
+	t->taking = t->published = t->claimed = false;
+}
+
+void
+oracle_decide(struct book_task *t, enum kn_how how)
+{
+	if (!t->decided)
+		t->how = how;
+	t->decided = true;
+}
+
+static void
+mark_lied(struct sim *s, uint32_t w)
+{
+	struct book_worker *b = &s->b[w];
+
+	b->lied = true;
+	for (uint32_t i = 0; i < b->lane_n; i++) {
+		if (s->t[b->lane[i]].claimed)
+			oracle_decide(&s->t[b->lane[i]], KN_HOW_VIOLATION);
+	}
 }
 
 static void
@@ -31,6 +52,10 @@ mark_claimed(struct sim *s, uint32_t w, struct book_task *t)
 {
 	if (t->claimed)
 		return;
+	if (s->b[w].lied)
+		oracle_decide(t, KN_HOW_VIOLATION);
+	else if (t->cancelled)
+		oracle_decide(t, KN_HOW_CANCELLED);
 	t->claimed = t->ever_claimed = true;
 	t->claimed_ns = s->now_ns;
 	t->runs++;
@@ -46,13 +71,17 @@ launch_failed(struct sim *s, uint32_t before)
 	if (s->fails < before)
 		s->fails = before;
 	s->fails++;
-	s->fail_step = s->steps;
 	uint64_t wait = s->c.backoff_min_ms;
 	for (uint32_t i = 1; i < s->fails && wait < s->c.backoff_max_ms; i++)
 		wait *= 2;
 	if (wait > s->c.backoff_max_ms)
 		wait = s->c.backoff_max_ms;
 	s->spawn_after_ns = s->now_ns + wait * MS;
+	for (uint32_t w = 0; w < s->worker_n; w++) {
+		if (s->b[w].told == READY)
+			return; /* no reason to give up */
+	}
+	s->fail_step = s->steps;
 }
 
 static void
@@ -65,11 +94,12 @@ see_result(struct sim *s, uint32_t w, const struct kn_event *ev)
 	struct book_task *t = ev->task < TASKS ? &s->t[ev->task] : NULL;
 	if (t == NULL || !t->open || t->worker != (int)w || t->gen != ev->gen ||
 	    !t->claimed) {
-		b->lied = true;
+		mark_lied(s, w);
 		return;
 	}
-	bool decided = t->killed || t->hard_due || t->cancelled;
+	bool decided = t->decided;
 	lane_remove(s, ev->task);
+	b->refused_ns = 0;
 	b->infra_row = ev->infra_fail ? b->infra_row + 1 : 0;
 	if (b->infra_row >= 3)
 		b->retire = true;
@@ -90,17 +120,16 @@ see_gone(struct sim *s, uint32_t w)
 	bool asked =
 	    b->told == STOPPING || b->told == ENDING || b->why == KN_WHY_STOP_NOW;
 
+	b->told = DEAD;
 	if (!b->useful && !asked && !s->failed)
 		launch_failed(s, b->was_ready ? b->fails_before : 0);
 	while (b->lane_n > 0) {
-		struct book_task *t = &s->t[b->lane[0]];
+		uint32_t last = b->lane[b->lane_n - 1];
+		struct book_task *t = &s->t[last];
 		if (t->claimed)
 			t->lost_step = s->steps;
-		bool killed = t->killed;
-		lane_remove(s, b->lane[0]);
-		t->killed = killed;
+		lane_remove(s, last);
 	}
-	b->told = DEAD;
 }
 
 static void
@@ -120,6 +149,7 @@ see_task(struct sim *s, uint32_t w, const struct kn_event *ev)
 	case KN_EV_PUBLISH_FAILED:
 		if (b->lane_n == 1)
 			t->refused++;
+		b->refused_ns = s->now_ns;
 		lane_remove(s, ev->task);
 		break;
 	case KN_EV_CLAIMED:
@@ -133,9 +163,10 @@ see_task(struct sim *s, uint32_t w, const struct kn_event *ev)
 			t->begun_ns = 1;
 		break;
 	case KN_EV_TAKEN_BACK:
-		if (b->lane[0] == ev->task &&
-		    s->now_ns >= oracle_could(s, w) + oracle_claim_ns(s, t))
-			b->stale_head_step = s->steps;
+		if (t->may_probe)
+			b->may_step = s->steps;
+		if (t->must_probe)
+			b->must_step = s->steps;
 		lane_remove(s, ev->task);
 		break;
 	case KN_EV_TAKE_FAILED:
@@ -157,12 +188,14 @@ see_worker(struct sim *s, uint32_t w, const struct kn_event *ev)
 		break;
 	case KN_EV_SPAWN_FAILED:
 		b->told = DEAD;
-		launch_failed(s, 0);
+		if (!ev->fatal || s->ever_ready)
+			launch_failed(s, 0);
 		break;
 	case KN_EV_READY:
 		if (b->told != STARTING)
 			break;
 		b->told = READY;
+		s->ever_ready = true;
 		b->was_ready = true;
 		b->ready_ns = s->now_ns;
 		b->fails_before = s->fails;
@@ -170,14 +203,14 @@ see_worker(struct sim *s, uint32_t w, const struct kn_event *ev)
 		break;
 	case KN_EV_STOP_ACKED:
 		if (b->told == STARTING || b->told == READY)
-			b->lied = true;
+			mark_lied(s, w);
 		if (b->told == STOPPING) {
 			b->told = ENDING;
 			b->since_ns = s->now_ns;
 		}
 		break;
 	case KN_EV_VIOLATION:
-		b->lied = true;
+		mark_lied(s, w);
 		break;
 	case KN_EV_RESULT:
 		see_result(s, w, ev);
@@ -202,6 +235,7 @@ oracle_before(struct sim *s, const struct kn_event *ev)
 		*t = (struct book_task){ .open = true,
 			.gen = gen,
 			.worker = -1,
+			.order = ++s->back,
 			.work_ns = work_ns,
 			.crashy = crashy,
 			.submit_ns = s->now_ns,
@@ -210,7 +244,10 @@ oracle_before(struct sim *s, const struct kn_event *ev)
 			.retries = ev->submit.retries };
 		s->open_n++;
 	} else if (ev->type == KN_EV_CANCEL) {
-		s->t[ev->task].cancelled = s->t[ev->task].open;
+		struct book_task *t = &s->t[ev->task];
+		t->cancelled = t->open;
+		if (t->open && t->claimed)
+			oracle_decide(t, KN_HOW_CANCELLED);
 	} else if (ev->type == KN_EV_DRAIN) {
 		s->draining = true;
 	} else if (ev->type == KN_EV_STOP || ev->type == KN_EV_STOP_NOW) {
@@ -244,8 +281,10 @@ oracle_ran(struct sim *s, uint32_t w, uint32_t task, uint64_t ns)
 {
 	const struct book_task *t = &s->t[task];
 
-	/* Stalls of the supervisor add to it: then the stub alone keeps the promise. */
-	if (s->stalled || !t->open || t->hard_ms == 0 || t->worker != (int)w)
+	/* Stalls of the supervisor add to it: then the stub alone keeps the promise.
+	 * Without claim_ms a worker may leave the first of its lane lie for ever. */
+	if (s->stalled || s->c.claim_ms == 0 || !t->open || t->hard_ms == 0 ||
+	    t->worker != (int)w)
 		return;
 	uint64_t most = (t->hard_ms + (uint64_t)s->c.hard_slack_ms) * MS +
 			2 * oracle_claim_ns(s, t) +

@@ -29,6 +29,15 @@ oracle_claim_ns(const struct sim *s, const struct book_task *t)
 	return t->hard_ms != 0 ? (t->hard_ms + (uint64_t)s->c.hard_slack_ms) * MS : 0;
 }
 
+/* A publication to w failed not long ago: the core waits before the next. */
+static inline bool
+oracle_refused(const struct sim *s, uint32_t w)
+{
+	uint64_t at_ns = s->b[w].refused_ns;
+
+	return at_ns != 0 && s->now_ns < at_ns + 110 * MS;
+}
+
 /* Ready, and gets tasks by right. */
 static inline bool
 oracle_stays(const struct sim *s, uint32_t w)
@@ -46,6 +55,8 @@ oracle_stays(const struct sim *s, uint32_t w)
 	return s->c.recycle_tasks == 0 || b->given + unclaimed < s->c.recycle_tasks;
 }
 
+/* How it is answered if no result comes: the first decision stands. */
+void oracle_decide(struct book_task *t, enum kn_how how);
 /* When the hard limit of w's first task is over, as far as can be known; 0: never. */
 uint64_t oracle_hard_due(const struct sim *s, uint32_t w);
 

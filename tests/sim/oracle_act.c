@@ -68,8 +68,13 @@ check_depth(struct sim *s, const struct book_worker *b)
 {
 	if (b->lane_n >= s->c.lane_depth)
 		sim_fail(s, "a lane of %u", b->lane_n + 1);
+	for (uint32_t w = 0; b->lane_n > 0 && !s->c.broker && w < s->worker_n; w++) {
+		if (s->b[w].told == SPAWNING || s->b[w].told == STARTING)
+			sim_fail(s, "published behind another while w%u comes", w);
+	}
 	for (uint32_t w = 0; b->lane_n > 0 && s->plain && w < s->worker_n; w++) {
-		if (s->b[w].told == READY && s->b[w].lane_n == 0)
+		if (s->b[w].told == READY && s->b[w].lane_n == 0 &&
+		    !oracle_refused(s, w))
 			sim_fail(s, "published behind another while w%u is idle", w);
 	}
 }
@@ -91,6 +96,8 @@ act_publish(struct sim *s, const struct kn_action *a)
 		sim_fail(s, "published to w%u, which is to be recycled", a->worker);
 	if (oracle_ending(s))
 		sim_fail(s, "published at the end");
+	if (b->refused_ns != 0 && s->now_ns < b->refused_ns + MS)
+		sim_fail(s, "published to w%u, which has just refused", a->worker);
 	if (t->cancelled)
 		sim_fail(s, "t%u published though cancelled", a->task);
 	if (t->runs > t->retries)
@@ -101,9 +108,13 @@ act_publish(struct sim *s, const struct kn_action *a)
 	if (a->attempt != t->runs + 1)
 		sim_fail(s, "t%u: attempt %u, is %u", a->task, a->attempt, t->runs + 1);
 	check_depth(s, b);
+	for (uint32_t i = 0; i < s->c.task_max; i++) {
+		if (s->t[i].open && s->t[i].worker < 0 && s->t[i].order < t->order)
+			sim_fail(s, "t%u published before t%u", a->task, i);
+	}
 	t->worker = (int)a->worker;
 	t->gen = a->gen;
-	t->published = t->claimed = t->taking = t->killed = t->hard_due = false;
+	t->published = t->claimed = t->taking = t->killed = t->decided = false;
 	t->begun_ns = t->look_step = 0;
 	t->published_ns = s->now_ns;
 	b->lane[b->lane_n++] = a->task;
@@ -111,6 +122,46 @@ act_publish(struct sim *s, const struct kn_action *a)
 		busy += s->b[w].told == READY && s->b[w].lane_n > 0;
 	if (busy > s->c.worker_n)
 		sim_fail(s, "%u workers at work, %u places", busy, s->c.worker_n);
+}
+
+/* For an idle worker, where nothing is queued and the task is not about to run. */
+static bool
+may_steal(const struct sim *s, const struct kn_action *a)
+{
+	uint32_t idle = 0, steals = 0;
+
+	for (uint32_t w = 0; w < s->worker_n; w++)
+		idle +=
+		    oracle_stays(s, w) && s->b[w].lane_n == 0 &&
+		    (s->b[w].refused_ns == 0 || s->now_ns >= s->b[w].refused_ns + MS);
+	for (uint32_t i = 0; i < s->c.task_max; i++) {
+		if (s->t[i].open && s->t[i].worker < 0)
+			return false;
+		steals += s->t[i].open && s->t[i].taking && s->t[i].stealing;
+	}
+	const struct book_worker *b = &s->b[a->worker];
+	bool next = b->told == READY && b->lane[0] == a->task;
+	return s->c.broker && idle > steals && !next;
+}
+
+static bool
+take_has_reason(struct sim *s, const struct kn_action *a)
+{
+	struct book_task *t = &s->t[a->task];
+	const struct book_worker *b = &s->b[a->worker];
+	uint64_t claim_ns = oracle_claim_ns(s, t);
+
+	bool drop = t->cancelled || s->stopping;
+	bool late = t->queue_ms != 0 && !t->ever_claimed &&
+		    s->now_ns >= t->submit_ns + t->queue_ms * MS;
+	t->may_probe = b->lane[0] == a->task && claim_ns != 0 &&
+		       s->now_ns >= oracle_could(s, a->worker) + claim_ns;
+	t->must_probe = t->may_probe && !drop && !late;
+	t->stealing = false;
+	if (drop || late || t->may_probe)
+		return true;
+	t->stealing = true;
+	return may_steal(s, a);
 }
 
 static void
@@ -123,6 +174,8 @@ act_take_back(struct sim *s, const struct kn_action *a)
 		    t->taking	 ? "asked already"
 		    : t->claimed ? "claimed"
 				 : "not published");
+	if (!take_has_reason(s, a))
+		sim_fail(s, "t%u asked back without a reason", a->task);
 	t->taking = true;
 }
 
@@ -143,6 +196,7 @@ act_kill_task(struct sim *s, const struct kn_action *a)
 		sim_fail(s, "t%u killed before its grace is over", a->task);
 	if (s->b[a->worker].told != READY)
 		sim_fail(s, "t%u killed on a worker that is not ready", a->task);
+	oracle_decide(t, KN_HOW_CANCELLED);
 	t->killed = true;
 	t->kill_ns = s->now_ns;
 }
@@ -188,14 +242,14 @@ kill_has_reason(struct sim *s, const struct kn_action *a)
 	case KN_WHY_NOT_READY:
 		return b->told == STARTING && waited_ns >= s->c.start_ms * MS;
 	case KN_WHY_NOT_CLAIMED:
-		return b->stale_head_step == s->steps ||
-		       s->fed->type == KN_EV_PUBLISH_FAILED;
+		return b->may_step == s->steps || s->fed->type == KN_EV_PUBLISH_FAILED;
 	case KN_WHY_HARD:
 		hard_ns = b->lane_n > 0 ? oracle_hard_due(s, a->worker) : 0;
 		if (hard_ns == 0 || hard_ns > s->now_ns || !s->t[b->lane[0]].claimed)
 			return false;
-		s->t[b->lane[0]].hard_due = true;
-		return true;
+		oracle_decide(&s->t[b->lane[0]], KN_HOW_HARD);
+		return s->t[b->lane[0]].begun_ns != 0 ||
+		       s->t[b->lane[0]].look_step != 0;
 	case KN_WHY_NO_STOP_ACK:
 		return b->told == STOPPING && waited_ns >= s->c.stop_ack_ms * MS;
 	case KN_WHY_NO_END:
@@ -206,7 +260,7 @@ kill_has_reason(struct sim *s, const struct kn_action *a)
 	case KN_WHY_STOP_NOW:
 		return s->stop_now ||
 		       (b->told == STARTING &&
-			   (s->stopping || (s->draining && s->open_n == 0)));
+			   (oracle_ending(s) || (s->draining && s->open_n == 0)));
 	case KN_WHY_CRASH_LOOP:
 	case KN_WHY_LAUNCH_FATAL:
 		return s->failed && b->told == STARTING;
@@ -245,38 +299,43 @@ act_look(struct sim *s, const struct kn_action *a)
 	t->look_step = s->steps;
 }
 
+/* How a claimed task whose worker is gone in this step is answered. */
+static bool
+loss_fits(const struct sim *s, const struct book_task *t, enum kn_how how)
+{
+	if (t->decided)
+		return how == t->how;
+	if (s->stop_now)
+		return how == KN_HOW_CANCELLED;
+	/* On a dying worker the end of the grace time is decided without an action. */
+	if (s->stopping && s->now_ns >= s->stop_ns + s->c.grace_ms * MS &&
+	    how == KN_HOW_CANCELLED)
+		return true;
+	return how == KN_HOW_WORKER_LOST && (t->runs > t->retries || oracle_ending(s));
+}
+
 /* An answer without a result that was fed in this very step needs a reason. */
 static bool
 answer_has_reason(struct sim *s, const struct kn_action *a, const struct book_task *t)
 {
-	bool lost = t->lost_step == s->steps;
 	bool end = s->stopping || s->draining;
 
+	if (t->lost_step == s->steps)
+		return loss_fits(s, t, a->how);
 	switch (a->how) {
 	case KN_HOW_RESULT:
 		return t->result_step == s->steps;
-	case KN_HOW_HARD:
-		return lost && t->hard_due;
 	case KN_HOW_QUEUE_TIMEOUT:
 		return t->queue_ms != 0 && !t->ever_claimed && t->world_runs == 0 &&
 		       s->now_ns >= t->submit_ns + t->queue_ms * MS;
 	case KN_HOW_CANCELLED:
-		if (t->claimed && t->worker >= 0)
-			return false;
-		if (lost && !t->cancelled && !t->killed && !s->stop_now &&
-		    !(s->stopping && s->now_ns >= s->stop_ns + s->c.grace_ms * MS))
-			return false;
 		return t->cancelled || s->stopping ||
 		       (end && s->fed->type == KN_EV_SUBMIT);
-	case KN_HOW_WORKER_LOST:
-		return lost && !t->cancelled && !t->killed && !t->hard_due &&
-		       !s->stop_now && (t->runs > t->retries || oracle_ending(s));
 	case KN_HOW_LAUNCH_FAILED:
-		if (lost || t->result_step == s->steps)
-			return false;
 		return s->failed || (t->refused >= 16 && t->worker < 0);
+	case KN_HOW_HARD:
+	case KN_HOW_WORKER_LOST:
 	case KN_HOW_VIOLATION:
-		return lost && s->b[s->fed->worker].lied;
 	case KN_HOW_N:
 		break;
 	}

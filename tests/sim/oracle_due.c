@@ -57,9 +57,7 @@ due_of_ready(struct watch *k, uint32_t w)
 	if (t->published && !t->claimed && !t->taking && oracle_claim_ns(s, t) != 0)
 		due(k, "claim_ms", w, oracle_could(s, w) + oracle_claim_ns(s, t));
 	uint64_t hard_ns = oracle_hard_due(s, w);
-	if (t->look_step == s->steps)
-		return; /* what is due beside it is done when the answer is there */
-	if (hard_ns != 0)
+	if (hard_ns != 0 && t->look_step != s->steps) /* its answer comes first */
 		due(k, "hard_ms", w, hard_ns);
 	for (uint32_t i = 0; i < b->lane_n; i++) {
 		t = &s->t[b->lane[i]];
@@ -113,7 +111,7 @@ check_tasks(struct watch *k)
 		if (t->result_step == s->steps)
 			sim_fail(s, "t%u has a result and no answer", i);
 		if (t->lost_step == s->steps &&
-		    (t->runs > t->retries || oracle_ending(s) || t->hard_due))
+		    (t->runs > t->retries || oracle_ending(s) || t->decided))
 			sim_fail(s, "t%u is lost and not answered", i);
 		if (lies && !t->ever_claimed && t->queue_ms != 0)
 			due(k, "queue_ms", i, t->submit_ns + t->queue_ms * MS);
@@ -121,6 +119,8 @@ check_tasks(struct watch *k)
 		if (lies && (t->cancelled || s->stopping) &&
 		    (t->worker < 0 || !s->stop_now))
 			sim_fail(s, "t%u is cancelled and lies about", i);
+		if (t->worker < 0 && t->refused >= 16)
+			sim_fail(s, "t%u is refused for ever", i);
 		if (t->worker < 0 && s->failed)
 			sim_fail(s, "t%u is queued in a failed pool", i);
 		if (t->cancelled && t->claimed && !t->killed &&
@@ -134,28 +134,31 @@ check_workers(struct watch *k)
 {
 	struct sim *s = k->s;
 	bool all = oracle_ending(s) || (s->draining && s->open_n == 0);
-	bool ready = false;
 
 	for (uint32_t w = 0; w < s->worker_n; w++) {
 		const struct book_worker *b = &s->b[w];
-		ready = ready || b->told == READY;
 		if (b->told == READY && b->lane_n == 0 && (all || !oracle_stays(s, w)))
 			sim_fail(s, "w%u is ready and should be stopped", w);
 		if (b->told == STARTING && all)
 			sim_fail(s, "w%u starts though all is over", w);
 		if (b->told > SPAWNING && b->told != DYING && (s->stop_now || b->lied))
 			sim_fail(s, "w%u should be killed", w);
+		if (b->must_step == s->steps && b->told == READY)
+			sim_fail(s, "w%u did not claim in time and lives", w);
 		due_of_worker(k, w);
 	}
-	if (s->fail_step == s->steps && s->c.crash_loop != 0 && !ready &&
+	if (s->fail_step == s->steps && s->c.crash_loop != 0 &&
 	    s->fails >= s->c.crash_loop && !oracle_ending(s))
 		sim_fail(s, "%u launches failed and the pool goes on", s->fails);
+	if (s->fed->type == KN_EV_SPAWN_FAILED && s->fed->fatal && !s->ever_ready &&
+	    !oracle_ending(s))
+		sim_fail(s, "no launch can succeed and the pool goes on");
 }
 
 struct scene {
-	uint32_t queued, taking, idle, room, starting, ready, busy, dead,
+	uint32_t queued, taking, idle, usable, room, starting, ready, busy, dead,
 	    dying_unclaimed;
-	uint32_t takeable, laned;
+	uint32_t takeable, laned, refused;
 };
 
 static struct scene
@@ -174,10 +177,13 @@ look_around(const struct sim *s)
 		z.starting += b->told == SPAWNING || b->told == STARTING;
 		if (b->told == READY) {
 			z.ready++;
-			z.idle += b->lane_n == 0;
+			z.idle += b->lane_n == 0 && !oracle_refused(s, w);
+			z.usable += b->lane_n == 0 && oracle_stays(s, w) &&
+				    !oracle_refused(s, w);
 			z.busy += b->lane_n > 0;
 			z.laned += b->lane_n;
-			z.room += b->lane_n < s->c.lane_depth;
+			z.refused += b->lane_n == 0 && oracle_refused(s, w);
+			z.room += b->lane_n < s->c.lane_depth && !oracle_refused(s, w);
 		}
 		for (uint32_t i = 0; i < b->lane_n; i++) {
 			const struct book_task *t = &s->t[b->lane[i]];
@@ -196,10 +202,14 @@ check_work(struct sim *s)
 {
 	struct scene z = look_around(s);
 
-	if (!s->plain || oracle_ending(s))
+	if (oracle_ending(s))
 		return;
-	if (z.queued > 0 && z.idle > 0)
-		sim_fail(s, "%u queued and %u idle", z.queued, z.idle);
+	/* Of those that are ready and idle, one has a place if not all are at work. */
+	if (z.queued > 0 && z.usable > 0 && z.busy + z.refused < s->c.worker_n &&
+	    (s->infra == 0 || s->c.broker))
+		sim_fail(s, "%u queued and %u idle", z.queued, z.usable);
+	if (!s->plain)
+		return;
 	if (z.queued > 0 && z.room > 0 && (s->c.broker || z.starting == 0))
 		sim_fail(s, "%u queued and room in %u lanes", z.queued, z.room);
 	if (s->c.broker && z.queued == 0 && z.idle > z.taking && z.takeable > 0)

@@ -43,6 +43,9 @@ struct script {
 
 static const uint64_t start_ns = 1000 * MS;
 
+static void put(struct script *k, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
 static void
 put(struct script *k, const char *fmt, ...)
 {

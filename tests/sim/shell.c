@@ -127,7 +127,11 @@ perform(struct sim *s, const struct kn_action *a)
 static void
 step(struct sim *s, struct kn_event ev)
 {
+	/* An earlier time counts as the last one. */
 	ev.now_ns = s->now_ns;
+	if (s->fed_ns == s->now_ns && chance(s, 10))
+		ev.now_ns -= rnd_in(s, 1, 500) * MS;
+	s->fed_ns = s->now_ns;
 	trace_event(s, &ev);
 	s->steps++;
 	s->episode_steps++;
@@ -228,7 +232,7 @@ observe(struct sim *s, uint32_t w)
 		shell_feed(s, from(s, w, KN_EV_STOP_ACKED));
 	}
 	/* Unasked, now and then. */
-	if (k->alive && k->begun_ns != 0 && chance(s, 50)) {
+	if (k->alive && k->begun_ns != 0 && chance(s, k->lie == LIE_BEGUN ? 500 : 50)) {
 		struct kn_event ev = from(s, w, KN_EV_BEGUN);
 		ev.task = k->run_task;
 		ev.gen = k->run_gen;

@@ -60,6 +60,7 @@ struct world_worker {
 	bool ack;	 /* acknowledged, not fed yet */
 	bool bad;	 /* wrote garbage that the shell will find */
 	bool stop_asked; /* sees the stop word */
+	bool obeyed;	 /* has seen it, and lives */
 	enum phase phase;
 	uint32_t incarnation;
 	uint64_t next_ns, exit_ns, pong_ns;
@@ -94,12 +95,15 @@ struct world_worker {
 
 enum told { DEAD, SPAWNING, STARTING, READY, STOPPING, ENDING, DYING };
 struct book_task {
-	bool open, cancelled, claimed, published, taking, killed, hard_due;
+	bool open, cancelled, claimed, published, taking, stealing, may_probe,
+	    must_probe, killed, decided;
+	enum kn_how how; /* as decided before the end of its worker */
 	bool ever_claimed;
 	uint32_t gen, runs, retries, queue_ms, hard_ms, refused, infra_n;
 	uint32_t
 	    world_runs; /* truth: claims in this life, infra failures not counted */
 	int worker;	/* -1: queued */
+	int64_t order;	/* in the queue, first is lowest */
 	uint64_t submit_ns, published_ns, claimed_ns, begun_ns, kill_ns;
 	uint64_t result_step, lost_step,
 	    look_step;	  /* numbers of the steps they came in */
@@ -112,10 +116,10 @@ struct book_worker {
 	uint32_t incarnation;
 	uint32_t lane[SLOTS], lane_n;
 	uint32_t given, fails_before, infra_row;
+	uint64_t refused_ns; /* the last publication was; 0: no, or a result since */
 	bool useful, was_ready, lied, retire;
 	uint64_t since_ns, ready_ns, head_since_ns;
-	uint64_t
-	    stale_head_step; /* TAKEN_BACK of a head that was too late, in this step */
+	uint64_t may_step, must_step; /* it failed to claim: may, must be killed */
 };
 
 struct entry { /* of the trace ring */
@@ -161,12 +165,15 @@ struct sim {
 
 	/* the life of the pool as the oracle sees it */
 	bool draining, stopping, stop_now, failed, ended;
+	bool ever_ready;
 	bool stalled; /* the supervisor was, in this episode */
 	uint64_t stop_ns, end_limit_ns;
 	enum end_kind end_next;
 	uint64_t end_next_ns;
 	uint32_t open_n;
-	uint32_t fails; /* launches in a row that came to nothing */
+	int64_t front, back; /* of the queue */
+	uint64_t fed_ns;     /* the last time fed */
+	uint32_t fails;	     /* launches in a row that came to nothing */
 	uint64_t spawn_after_ns, fail_step;
 	const struct kn_event *fed; /* the event of the step under way */
 	uint64_t step_limit, steps, episode, episode_steps, episode_len;

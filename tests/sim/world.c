@@ -35,7 +35,10 @@ character(struct sim *s, struct world_worker *k)
 	k->deaf = chance(s, e);
 	k->greedy = chance(s, e);
 	k->hoarder = chance(s, e / 4);
-	k->picky = chance(s, e / 2);
+	/* Not both: one that claims all and runs the last first can hide behind a first
+	 * task without a limit. Each one's clock starts when the one before is
+	 * answered. */
+	k->picky = !k->greedy && chance(s, e / 2);
 	k->lazy = chance(s, e / 4);
 	if (chance(s, e))
 		k->kills_needed = 2;
@@ -171,11 +174,27 @@ give(struct sim *s, struct world_worker *k, uint32_t task, uint32_t gen, bool in
 	ring(s);
 }
 
+static struct slot *
+next_pending(struct world_worker *k)
+{
+	struct slot *found = NULL;
+
+	for (uint32_t i = 0; i < k->slot_n; i++) {
+		if (k->slot[i].state != SLOT_PENDING)
+			continue;
+		found = &k->slot[i];
+		if (!k->picky)
+			break;
+	}
+	return found;
+}
+
 static void
 tell_lie(struct sim *s, uint32_t w)
 {
 	struct world_worker *k = &s->w[w];
 	uint32_t t = (uint32_t)rnd_in(s, 0, s->c.task_max - 1);
+	const struct slot *slot;
 
 	switch (k->lie) {
 	case LIE_UNKNOWN:
@@ -210,8 +229,11 @@ tell_lie(struct sim *s, uint32_t w)
 		ring(s);
 		break;
 	case LIE_BEGUN:
-		k->run_task = t;
-		k->run_gen = s->t[t].gen;
+		if (k->phase >= PHASE_CLAIMED)
+			break;
+		slot = next_pending(k);
+		k->run_task = slot != NULL ? slot->task : t;
+		k->run_gen = slot != NULL ? slot->gen : s->t[t].gen;
 		k->begun_ns = rnd_in(s, 0, s->now_ns * 2);
 		ring(s);
 		break;
@@ -220,34 +242,45 @@ tell_lie(struct sim *s, uint32_t w)
 	}
 }
 
-static struct slot *
-next_pending(struct world_worker *k)
-{
-	struct slot *found = NULL;
-
-	for (uint32_t i = 0; i < k->slot_n; i++) {
-		if (k->slot[i].state != SLOT_PENDING)
-			continue;
-		found = &k->slot[i];
-		if (!k->picky)
-			break;
-	}
-	return found;
-}
-
 static void
 obey_stop(struct sim *s, struct world_worker *k)
 {
 	uint64_t exit_ns = s->now_ns + rnd_in(s, 10, s->c.grace_ms * 500ull) * 1000;
 
 	k->stop_asked = false;
+	k->obeyed = true;
 	k->next_ns = NEVER;
+	/* It may go on, and talk. */
+	if (k->stop_way == STOP_NO_ACK || k->stop_way == STOP_ACK_STAYS)
+		k->next_ns = s->now_ns + rnd_in(s, 1, 40) * MS;
 	if (k->stop_way == STOP_NO_ACK)
 		return;
 	if (k->stop_way != STOP_EXITS)
 		k->ack = true;
 	if (k->stop_way != STOP_ACK_STAYS)
 		k->exit_ns = exit_ns;
+	ring(s);
+}
+
+/* After it was told to stop. */
+static void
+talk(struct sim *s, struct world_worker *k)
+{
+	k->next_ns = s->now_ns + rnd_in(s, 1, 40) * MS;
+	switch (rnd_in(s, 0, 4)) {
+	case 0:
+		k->ack = true;
+		break;
+	case 1:
+		k->bad = true;
+		break;
+	case 2:
+		give(s, k, (uint32_t)rnd_in(s, 0, s->c.task_max - 1), (uint32_t)rnd(s),
+		    false);
+		break;
+	default:
+		return;
+	}
 	ring(s);
 }
 
@@ -269,6 +302,10 @@ idle_step(struct sim *s, uint32_t w)
 	struct slot *slot = next_pending(k);
 
 	k->next_ns = NEVER;
+	if (k->obeyed) {
+		talk(s, k);
+		return;
+	}
 	if (k->todo_n == 0) {
 		if (k->stop_asked) {
 			obey_stop(s, k);
@@ -301,7 +338,7 @@ end_cell(struct sim *s, uint32_t w, bool infra)
 	k->phase = PHASE_IDLE;
 	k->begun_ns = 0;
 	struct book_task *t = &s->t[k->run_task];
-	if (infra && t->open && t->gen == k->run_gen)
+	if (infra && t->open && t->gen == k->run_gen && t->worker == (int)w)
 		t->world_runs--; /* it never ran */
 	give(s, k, k->run_task, k->run_gen, infra);
 	k->next_ns = s->now_ns + k->claim_ns;
@@ -360,6 +397,10 @@ world_step(struct sim *s, uint32_t w)
 	case PHASE_BOOT:
 		if (k->boot == BOOT_DIES) {
 			world_die(s, w);
+			break;
+		}
+		if (k->steps == k->lie_at) { /* lied first, is ready later */
+			k->next_ns = s->now_ns + rnd_in(s, 1, 10) * MS;
 			break;
 		}
 		k->phase = PHASE_IDLE;

@@ -1,0 +1,69 @@
+#!/bin/sh
+# tests/sim/mutants.sh: plant the bugs of mutants.txt, one at a time, in a copy of the core,
+# and see whether the simulator finds them. Run from the top of the tree.
+#
+#   sh tests/sim/mutants.sh [NAME...]       B= build folder, CC= compiler, SEEDS= seeds
+#
+# Prints a line for each bug that is not found, and "N caught / N planted". A bug counts
+# as caught by a seeded world, or else by a transcript; an expression that changes nothing
+# is a failure too, so the list cannot rot.
+set -u
+B=${B:-build/mutants}
+CC=${CC:-cc}
+SEEDS=${SEEDS:-150}
+top=$(pwd)
+list=$top/tests/sim/mutants.txt
+[ -f "$list" ] || { echo "mutants.sh: run it from the top of the tree" >&2; exit 2; }
+flags="-std=gnu11 -D_GNU_SOURCE -O1 -w"
+rm -rf "$B/mutants"
+mkdir -p "$B/mutants/obj" "$B/mutants/src/supervisor/core" || exit 2
+cd "$B/mutants" || exit 2
+
+for f in "$top"/tests/sim/*.c "$top"/supervisor/core/*.c; do
+	# shellcheck disable=SC2086
+	$CC $flags -I"$top" -c -o "obj/$(basename "$f" .c).o" "$f" || exit 2
+done
+$CC -o sim obj/*.o || exit 2
+(cd "$top" && "$OLDPWD/sim" --seeds 5 >/dev/null) || {
+	echo "mutants.sh: the core fails without a planted bug" >&2
+	exit 2
+}
+
+planted=0 caught=0 words=0 bad=0
+while read -r name file edit; do
+	case $name in '' | '#'*) continue ;; esac
+	if [ $# -gt 0 ]; then
+		case " $* " in *" $name "*) ;; *) continue ;; esac
+	fi
+	planted=$((planted + 1))
+	mutant=src/supervisor/core/$file
+	sed -E "$edit" "$top/supervisor/core/$file" >"$mutant"
+	if cmp -s "$mutant" "$top/supervisor/core/$file"; then
+		echo "not planted: $name: the expression changes nothing in $file"
+		bad=1
+		continue
+	fi
+	# shellcheck disable=SC2086
+	if ! $CC $flags -I"$top" -c -o mutant.o "$mutant" 2>log; then
+		echo "not planted: $name: does not compile"
+		cat log
+		bad=1
+		continue
+	fi
+	others=$(ls obj/*.o | grep -v "/${file%.c}\.o$")
+	# shellcheck disable=SC2086
+	$CC -o mutant $others mutant.o || exit 2
+	if ! timeout 20 ./mutant --seeds "$SEEDS" >log 2>&1; then
+		caught=$((caught + 1))
+		[ -n "${V:-}" ] && echo "caught: $name: $(grep -a '^seed' log | cut -d: -f2-)"
+	elif ! (cd "$top" && "$OLDPWD/mutant" --script tests/sim/transcripts/*.txt) >log 2>&1; then
+		caught=$((caught + 1))
+		words=$((words + 1))
+		[ -n "${V:-}" ] && echo "caught: $name: $(grep -a txt log | head -1)"
+	else
+		echo "NOT CAUGHT: $name"
+		bad=1
+	fi
+done <"$list"
+echo "$caught caught / $planted planted ($words by transcripts only)"
+exit $bad
