@@ -48,14 +48,6 @@ struct walk {
 	uint32_t seen_n;
 };
 
-struct dirent64 {
-	uint64_t ino;
-	int64_t off;
-	unsigned short reclen;
-	unsigned char type;
-	char name[];
-};
-
 #define BENEATH \
 	(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | \
 	    RESOLVE_NO_XDEV)
@@ -299,9 +291,10 @@ walk_dir(struct walk *w, int dir, size_t path_n, const char *pattern, int depth)
 			walk_dir(w, again, path_n, pattern + n + 1, depth + 1);
 		kn_sys_close(again);
 	}
-	while ((got = KN_SYS3(SYS_getdents64, dir, dents[depth], DENTS_BYTES)) > 0) {
+	while ((got = kn_sys_getdents(dir, dents[depth], DENTS_BYTES)) > 0) {
 		for (long at = 0; at < got;) {
-			const struct dirent64 *d = (const void *)(dents[depth] + at);
+			const struct kn_sys_dirent *d =
+			    (const void *)(dents[depth] + at);
 
 			at += d->reclen;
 			if (!strcmp(d->name, ".") || !strcmp(d->name, ".."))

@@ -176,6 +176,21 @@ kn_sys_stat(int dir, const char *path, struct stat *st, int flags)
 	return (int)KN_SYS4(SYS_newfstatat, dir, path, st, flags);
 }
 
+/* One entry of what getdents64 fills. */
+struct kn_sys_dirent {
+	uint64_t ino;
+	int64_t off;
+	unsigned short reclen;
+	unsigned char type;
+	char name[];
+};
+
+static inline long
+kn_sys_getdents(int fd, void *buf, size_t n)
+{
+	return KN_SYS3(SYS_getdents64, fd, buf, n);
+}
+
 static inline int
 kn_sys_mkdirat(int dir, const char *path, unsigned mode)
 {

@@ -147,14 +147,6 @@ struct look {
 	int first_child;
 };
 
-struct dirent64 {
-	uint64_t ino;
-	int64_t off;
-	unsigned short reclen;
-	unsigned char type;
-	char name[];
-};
-
 static void
 each_process(struct look *l, void (*visit)(struct look *, const char *name, int pid))
 {
@@ -164,9 +156,9 @@ each_process(struct look *l, void (*visit)(struct look *, const char *name, int 
 
 	if (KN_SYS3(SYS_lseek, fd, 0, 0) < 0)
 		return;
-	while ((n = KN_SYS3(SYS_getdents64, fd, buf, sizeof buf)) > 0) {
+	while ((n = kn_sys_getdents(fd, buf, sizeof buf)) > 0) {
 		for (long at = 0; at < n;) {
-			const struct dirent64 *d = (const void *)(buf + at);
+			const struct kn_sys_dirent *d = (const void *)(buf + at);
 			size_t used;
 			uint64_t pid = kn_text_number(d->name, strlen(d->name), &used);
 
