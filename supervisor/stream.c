@@ -30,6 +30,7 @@ make_pipe(int *out_ours, int *out_child, bool ours_writes)
 		return -1;
 	*out_ours = p[ours_writes ? 1 : 0];
 	*out_child = p[ours_writes ? 0 : 1];
+	/* the flag belongs to the description: the task's end stays a blocking one */
 	return fcntl(
 	    *out_ours, F_SETFL, (ours_writes ? O_WRONLY : O_RDONLY) | O_NONBLOCK);
 }

@@ -339,7 +339,7 @@ kn_sup_count(const struct kn_sup *s, struct kn_sup_counts *out)
 
 	kn_pool_count(s->pool, &c);
 	*out = (struct kn_sup_counts){
-		.workers = c.ready,
+		.workers = s->most_ready,
 		.running = c.running,
 		.queued = c.queued + c.published,
 		.answered = s->answered,

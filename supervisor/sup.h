@@ -65,7 +65,8 @@ int kn_sup_run(struct kn_sup *s, int *out_signal, struct kn_err *e);
 void kn_sup_close(struct kn_sup *s); /* kills and reaps what is left */
 
 struct kn_sup_counts {
-	uint32_t workers, running, queued;
+	uint32_t workers; /* the most that were ready at one time */
+	uint32_t running, queued;
 	uint64_t answered, worker_spawned, worker_lost, stolen, doorbell_missed;
 	uint64_t bugs; /* events that could not be: ours, must stay 0 */
 };

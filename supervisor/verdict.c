@@ -138,7 +138,7 @@ static void
 say_cancelled(const struct kn_verdict_in *in, struct kn_outcome *o)
 {
 	say(o, KN_V_CANCELLED, "%s",
-	    in->stopping ? "cancelled: the run was stopped" : "cancelled");
+	    in->stopping ? "the run was stopped" : "by request");
 }
 
 /* The task's own files and directory are its own fault; the rest of a cell is ours. */

@@ -100,6 +100,18 @@ kn_view_begun(struct kn_wk *w, struct kn_entry *e)
 
 /* ---- results ---- */
 
+/* How many workers served at one time: what a run had, also when asked at its end. */
+static void
+count_ready(struct kn_sup *s)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->worker_n; i++)
+		n += s->wk[i].live && s->wk[i].ready;
+	if (n > s->most_ready)
+		s->most_ready = n;
+}
+
 static void
 on_pong(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
 {
@@ -116,6 +128,7 @@ on_pong(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
 	if (w->bad)
 		return;
 	w->ready = true;
+	count_ready(w->sup);
 	KN_LOG(&w->sup->log, KN_NS_LIFECYCLE, (int)w->index,
 	    "ready pid=%d after=%lluus", (int)w->lw.proc.pid,
 	    (unsigned long long)((ev.now_ns - w->spawned_ns) / 1000));
