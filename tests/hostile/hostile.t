@@ -27,6 +27,7 @@ cat >"$T/small.json" <<'X'
  "limits": {"task": {"memory": "64M", "pids": 64, "fsize": "64M"}}}
 X
 
+sed 's/default/judge/' "$T/small.json" >"$T/judge.json"
 : >"$T/matrix"
 judge_row() { # WANT NAME ARGS..., from rc, $T/out, $T/report, left
 	want=$1 name=$2
@@ -133,7 +134,7 @@ h "BLOCKED memory" "$small" memfd_hog --mib 512
 h "BLOCKED memory" "$small" memfd_hog --full
 h BLOCKED "" tmpfs_filler --mib 512 --files 100000
 h "BLOCKED memory" "" tmpfs_filler --full
-h "BLOCKED memory" "$small --set /filesystem/mounts=[{\"tmpfs\":\"/tmp\",\"size\":\"32M\"}]" tmpfs_filler --mib 64 --files 0
+h "BLOCKED memory" "$small --set /filesystem/mounts=[{\"tmpfs\":\"/tmp\",\"size\":\"32M\"},{\"tmpfs\":\"/dev/shm\",\"size\":\"32M\"},{\"tmpfs\":\"/task\",\"size\":\"32M\"}]" tmpfs_filler --mib 64 --files 0
 h BLOCKED "" fd_hog --n 100000
 h BLOCKED "" fd_hog --full
 h BLOCKED "$small" sparse_file
@@ -186,6 +187,7 @@ h BLOCKED "" abi_bypass
 h BLOCKED "" mount_attempt
 h BLOCKED "" setuid_attempt
 h BLOCKED "" raw_socket
+h "BLOCKED denied" "--policy $T/judge.json" raw_socket
 h BLOCKED "" tiocsti
 if command -v script >/dev/null; then
 	# On a terminal: its own pty, nothing typed into the caller's.
@@ -198,6 +200,7 @@ fi
 if [ -n "$root" ]; then
 	# What works for a capable host uid must not work from a worker of root either.
 	h BLOCKED "--policy python --workers 1" syscall_probe
+	h "BLOCKED denied" "--policy strict" syscall_probe
 fi
 
 # ---- files and pipes ----
@@ -209,7 +212,10 @@ rm -rf "$T/tmp/out"
 
 # ---- ordinary ----
 h WORKS "" legit_task.py
-h WORKS "--policy python $(cgroup_granted || echo "--policy $T/small.json --memory 256M")" legit_task.py
+cat >"$T/python.json" <<'X'
+{"version": 1, "extends": "python", "allow_degraded": ["cgroup.memory", "cgroup.pids", "cgroup.cpu"]}
+X
+h WORKS "--policy $T/python.json" legit_task.py
 command -v git >/dev/null && h WORKS "" legit_task.py --git
 
 sed 's/^/# /' "$T/matrix"

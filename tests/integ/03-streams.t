@@ -6,26 +6,26 @@ left_before
 # ---- single command ----
 head -c 3000000 /dev/urandom >"$T/random"
 hash=$(sha256sum <"$T/random")
-ks run -- sha256sum <"$T/random"
+ks run --quiet -- sha256sum <"$T/random"
 is "$rc $(out)" "0 $hash" "3 MB of random bytes through stdin: same hash"
-ks run -- cat <"$T/random"
+ks run --quiet -- cat <"$T/random"
 is "$rc $(sha256sum <"$T/out")" "0 $hash" "and through stdout, uncapped and unchanged"
-ks run -- sh -c 'cat >&2' <"$T/random"
+ks run --quiet -- sh -c 'cat >&2' <"$T/random"
 is "$rc $(sha256sum <"$T/err")" "0 $hash" "and through stderr"
-"$KS" run -- cat <"$T/random" | sha256sum >"$T/piped"
+"$KS" run --quiet -- cat <"$T/random" | sha256sum >"$T/piped"
 is "$(cat "$T/piped")" "$hash" "and into a pipe"
-cat "$T/random" | "$KS" run -- sha256sum >"$T/piped"
+cat "$T/random" | "$KS" run --quiet -- sha256sum >"$T/piped"
 is "$(cat "$T/piped")" "$hash" "and from a pipe"
 ks run --stdin "$T/random" -- sha256sum
 is "$rc $(out)" "0 $hash" "--stdin FILE"
-ks run -- sh -c 'echo out; echo err >&2'
+ks run --quiet -- sh -c 'echo out; echo err >&2'
 is "$(out)/$(err)" "out/err" "the two outputs stay apart"
-ks run -- cat </dev/null
+ks run --quiet -- cat </dev/null
 is "$rc $(out)" "0 " "end of input reaches the task"
 
 # As they come: the first line is there while the task goes on.
 mkfifo "$T/in"
-"$KS" run -- sh -c 'echo first; read -r x; echo "got $x"' <"$T/in" >"$T/live" 2>&1 &
+"$KS" run --quiet -- sh -c 'echo first; read -r x; echo "got $x"' <"$T/in" >"$T/live" 2>&1 &
 pid=$!
 exec 7<>"$T/in"
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
@@ -39,30 +39,30 @@ wait $pid
 is "$(tail -n 1 "$T/live")" "got word" "input reaches the task while it is running"
 
 # C102: a task that does not read, a reader that goes away, both outputs full.
-ks run -- sh -c 'exit 5' <"$T/random"
+ks run --quiet -- sh -c 'exit 5' <"$T/random"
 is $rc 5 "stdin is not read by the task: its status is kept (C102)"
-ks run -- sh -c 'exec 0<&-; sleep 0.2; exit 6' <"$T/random"
+ks run --quiet -- sh -c 'exec 0<&-; sleep 0.2; exit 6' <"$T/random"
 is $rc 6 "the task closes its stdin: its status is kept (C102)"
-ks run -- sh -c 'head -c 2000000 /dev/zero >&2; head -c 2000000 /dev/zero; exit 3'
+ks run --quiet -- sh -c 'head -c 2000000 /dev/zero >&2; head -c 2000000 /dev/zero; exit 3'
 is "$rc $(wc -c <"$T/out") $(wc -c <"$T/err")" "3 2000000 2000000" "stderr before stdout, both over a pipe's size (C102)"
 watch_opts="--limit 20"
-watched sh -c '"$0" run -- yes | head -n 1' "$KS"
+watched sh -c '"$0" run --quiet -- yes | head -n 1' "$KS"
 is "$(out)/$hung/$left" "y/0/0" "a reader that goes away ends a single command (EPIPE)"
 
 # Closed descriptors (C141).
-watched sh -c '"$0" run -- sh -c "cat; echo to-out; echo to-err >&2; exit 4" <&-' "$KS"
+watched sh -c '"$0" run --quiet -- sh -c "cat; echo to-out; echo to-err >&2; exit 4" <&-' "$KS"
 is "$rc $(out) $(err)" "4 to-out to-err" "stdin closed (C141)"
-watched sh -c '"$0" run -- sh -c "echo to-err >&2; exit 4" >&-' "$KS"
+watched sh -c '"$0" run --quiet -- sh -c "echo to-err >&2; exit 4" >&-' "$KS"
 is "$rc $(err)" "4 to-err" "stdout closed, and not used (C141)"
-watched sh -c '"$0" run -- sh -c "echo to-out; exit 4" 2>&-' "$KS"
+watched sh -c '"$0" run --quiet -- sh -c "echo to-out; exit 4" 2>&-' "$KS"
 is "$rc $(out)" "4 to-out" "stderr closed (C141)"
-watched sh -c '"$0" run -- sh -c "exit 4" <&- >&- 2>&-' "$KS"
+watched sh -c '"$0" run --quiet -- sh -c "exit 4" <&- >&- 2>&-' "$KS"
 is $rc 4 "all three closed (C141)"
-watched sh -c '"$0" run -- sh -c "ls /proc/self/fd | wc -l" <&-' "$KS"
+watched sh -c '"$0" run --quiet -- sh -c "ls /proc/self/fd | wc -l" <&-' "$KS"
 is "$(out)" 4 "with stdin closed no descriptor of ours slips into its place (C141)"
 
 # An output that cannot be written is not passed over in silence.
-watched sh -c '"$0" run -- echo hello >/dev/full' "$KS"
+watched sh -c '"$0" run --quiet -- echo hello >/dev/full' "$KS"
 ok "stdout is a full disk: not status 0" test $rc -ne 0
 like "$(err)" 'No space left' "stdout is a full disk: said"
 ks run --report /dev/full -- true
@@ -77,9 +77,9 @@ is "$(js "$T/out" 'L[-1]["verdict"]')" exit "--report -: the report on stdout"
 
 # Escapes reach a terminal only through us, and a pty is given where stdin is one.
 if command -v script >/dev/null; then
-	script -qec "$KS run -- sh -c 'test -t 0 && test -t 1 && echo is-a-tty'" /dev/null >"$T/tty" 2>&1
+	script -qec "$KS run --quiet -- sh -c 'test -t 0 && test -t 1 && echo is-a-tty'" /dev/null >"$T/tty" 2>&1
 	like "$(cat "$T/tty")" 'is-a-tty' "a terminal as stdin: the task has a pty"
-	script -qec "$KS run -- sh -c 'exit 3'" /dev/null >"$T/tty" 2>&1
+	script -qec "$KS run --quiet -- sh -c 'exit 3'" /dev/null >"$T/tty" 2>&1
 	is $? 3 "its status comes through a terminal too"
 else
 	skip "no script(1) here" "a terminal as stdin"

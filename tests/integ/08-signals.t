@@ -44,8 +44,8 @@ is "$(js "$T/out" 'len(L), len(by)')" "(52, 52)" "TERM, HUP, TERM, INT: each tas
 
 # Stop at any moment of the start (C129).
 bad=0
-for ms in 0 1 2 3 4 5 7 9 12 15 20 25 30 40 50; do
-	watch_opts="--at $ms:TERM --limit 20"
+for ms in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 32 34 36 38 40 45 50 60 70; do
+	watch_opts="--at $ms:TERM --limit 15"
 	ks run --tasks "$T/tasks" --workers 2
 	# (143 also if it came before a handler could be there)
 	if [ $rc != 143 ] || [ "$left" != 0 ] || [ "$elapsed_ms" -gt 8000 ]; then
@@ -53,7 +53,7 @@ for ms in 0 1 2 3 4 5 7 9 12 15 20 25 30 40 50; do
 		diag "TERM at $ms ms: status $rc, left $left ($left_names), $elapsed_ms ms"
 	fi
 done
-is $bad 0 "TERM at 15 moments of the start: ends, nothing left (C129)"
+is $bad 0 "TERM at 40 moments of the start: ends, nothing left (C129)"
 
 # The input's end does not come, and still it stops.
 mkfifo "$T/never"
