@@ -27,7 +27,9 @@ the_default_preset_refuses_and_allows(void **state)
 	assert_int_equal(ASK(&s, SYS_personality, 0), ALLOW);
 	assert_int_equal(ASK(&s, SYS_personality, 0xffffffff), ALLOW);
 	assert_int_equal(ASK(&s, SYS_personality, 0x0400000), ERR(EPERM));
-	assert_int_equal(ASK(&s, SYS_socket, AF_UNIX, SOCK_STREAM), ALLOW);
+	/* A host's socket below a bind would answer; a pair leads nowhere else. */
+	assert_int_equal(ASK(&s, SYS_socket, AF_UNIX, SOCK_STREAM), ERR(EAFNOSUPPORT));
+	assert_int_equal(ASK(&s, SYS_socketpair, AF_UNIX, SOCK_STREAM), ALLOW);
 	assert_int_equal(ASK(&s, SYS_socket, AF_INET, SOCK_STREAM), ERR(EAFNOSUPPORT));
 	assert_int_equal(ASK(&s, SYS_socket, 0x100000000 | AF_INET), ERR(EAFNOSUPPORT));
 	assert_int_equal(ASK(&s, SYS_socket, AF_NETLINK, 3), ERR(EAFNOSUPPORT));
@@ -80,6 +82,17 @@ a_host_network_still_has_no_raw_sockets(void **state)
 }
 
 static void
+python_may_have_local_sockets(void **state)
+{
+	struct subject s;
+	(void)state;
+	subject_open(&s, "python", NULL, NULL);
+	assert_int_equal(ASK(&s, SYS_socket, AF_UNIX, SOCK_STREAM), ALLOW);
+	assert_int_equal(ASK(&s, SYS_socket, AF_INET, SOCK_STREAM), ERR(EAFNOSUPPORT));
+	subject_close(&s);
+}
+
+static void
 the_judge_kills_hostile_calls(void **state)
 {
 	struct subject s;
@@ -105,6 +118,7 @@ main(void)
 		cmocka_unit_test(the_default_preset_refuses_and_allows),
 		cmocka_unit_test(set_user_id_files_cannot_be_made),
 		cmocka_unit_test(a_host_network_still_has_no_raw_sockets),
+		cmocka_unit_test(python_may_have_local_sockets),
 		cmocka_unit_test(the_judge_kills_hostile_calls),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
