@@ -21,7 +21,6 @@
 #include "ipc/err.h"
 #include "sandbox/stub/stub.h"
 #include "sandbox/stub/sys.h"
-#include "sandbox/stub/text.h"
 
 enum {
 	BINDS_MAX = 4096,
@@ -48,26 +47,6 @@ fail(const struct kn_stub *s, enum kn_boot_step step, int err, const char *what)
 
 /* ---- 1. own house ---- */
 
-static void
-open_own_files(struct kn_stub *s)
-{
-	char text[sizeof s->oom_low];
-	long n;
-
-	/* Not there in every container; without them the stub is as likely a victim of
-	 * memory as its task, and max_rss keeps the peak of large jobs. */
-	s->oom_fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
-	s->refs_fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
-	n = s->oom_fd < 0 ? 0 : kn_sys_pread(s->oom_fd, text, sizeof text - 1, 0);
-	if (n <= 0) {
-		kn_sys_close_at(&s->oom_fd);
-		return;
-	}
-	text[n] = '\0';
-	text[strcspn(text, "\n")] = '\0';
-	memcpy(s->oom_low, text, sizeof text);
-}
-
 static int
 take_house(struct kn_stub *s, const char **out_what)
 {
@@ -78,7 +57,9 @@ take_house(struct kn_stub *s, const char **out_what)
 	*out_what = "the stub must be PID 1 of its sandbox";
 	if (getpid() != 1) /* kill(-1) would reach strangers */
 		return -EINVAL;
-	open_own_files(s);
+	/* Openable only while dumpable; without it max_rss keeps the peak of large
+	 * jobs. */
+	s->refs_fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
 	*out_what = "dumpable";
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;

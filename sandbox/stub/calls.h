@@ -22,7 +22,7 @@
 	X(read, "cgroup and proc files") \
 	X(pread64, "cgroup files kept open") \
 	X(write, "doorbell, files of a task") \
-	X(pwrite64, "cgroup files, oom_score_adj and clear_refs kept open") \
+	X(pwrite64, "cgroup files, clear_refs kept open") \
 	X(close, "descriptors of tasks") \
 	X(clock_gettime, "deadlines where there is no vDSO; CPU clocks of a cell") \
 	X(restart_syscall, "the kernel's own way to go on after a stop") \
@@ -54,6 +54,7 @@
 	X(lseek, "start a proc folder over") \
 	X(ioctl, "make a terminal") \
 	/* the task's process before execve */ \
+	X(prctl, "dumpable for a moment, to write its own oom_score_adj") \
 	X(setsid, "a session of its own") \
 	X(dup3, "its standard streams") \
 	X(close_range, "nothing else is inherited") \

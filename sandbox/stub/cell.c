@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "ipc/shm.h"
 #include "sandbox/stub/sys.h"
-#include "sandbox/stub/text.h"
 
 enum { STACK_BYTES = 32 * 1024, KILL_SIGNAL = SIGUSR2 };
 
@@ -105,11 +105,6 @@ init_main(void *arg)
 	task = init_spawn(c);
 	if (task < 0)
 		init_fail(c, KN_EXEC_CELL, task, "start the task's process");
-	/* The program has its own memory now: this lowers the stub and us, not it. */
-	if (c->oom_fd >= 0) {
-		kn_sys_pwrite(c->oom_fd, c->oom_low, strlen(c->oom_low), 0);
-		c->oom_lowered = true;
-	}
 	c->init_cpu_ns = kn_sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	/* The pipes must end with the task, not with us. */
 	(void)KN_SYS3(SYS_close_range, 0, ~0u, 0);
@@ -118,13 +113,6 @@ init_main(void *arg)
 }
 
 /* ---- the stub's side ---- */
-
-static void
-oom_write(const struct kn_cell *c, const char *text)
-{
-	if (c->oom_fd >= 0)
-		kn_sys_pwrite(c->oom_fd, text, strlen(text), 0);
-}
 
 int
 kn_cell_start(struct kn_cell *c)
@@ -143,16 +131,9 @@ kn_cell_start(struct kn_cell *c)
 	c->detail = NULL;
 	c->begun_ns = c->ended_ns = c->init_cpu_ns = 0;
 	c->wait_status = SIGKILL;
-	c->oom_lowered = false;
 	c->ended = c->kill_asked = c->kill_done = 0;
 	c->pidfd = -1;
-	/* A process's own file cannot be opened once its memory is not dumpable, so the
-	 * task inherits the value: up before it is born, down when its program runs.
-	 * When memory runs out the task goes, and never its keeper. */
-	oom_write(c, "1000");
 	c->pid = (int)kn_sys_clone3_run(&a, init_main, c);
-	if (c->pid < 0)
-		oom_write(c, c->oom_low);
 	return c->pid < 0 ? c->pid : 0;
 }
 
@@ -200,8 +181,8 @@ kn_cell_reap(struct kn_cell *c, uint64_t *out_user_us, uint64_t *out_system_us,
 		r = kn_sys_wait4(c->pid, &status, __WALL, &ru);
 	while (r == -EINTR);
 	kn_sys_close_at(&c->pidfd);
-	if (!c->oom_lowered)
-		oom_write(c, c->oom_low);
+	/* A task's process that was killed while it wrote to its /proc (exec.c). */
+	(void)KN_SYS2(SYS_prctl, PR_SET_DUMPABLE, 0);
 	if (r < 0)
 		return r;
 	/* Init's usage holds that of all it reaped. Its own work is taken off. */

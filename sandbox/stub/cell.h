@@ -42,8 +42,6 @@ struct kn_cell {
 	const struct kn_land *land;
 	const struct sock_filter *bpf;
 	uint32_t bpf_n;
-	int oom_fd;	     /* the stub's own oom_score_adj, or -1 */
-	const char *oom_low; /* what it is between tasks */
 
 	/* What became of it: written by init or task, read by the stub after the reap.
 	 */
@@ -53,7 +51,6 @@ struct kn_cell {
 	uint64_t begun_ns, ended_ns; /* CLOCK_MONOTONIC */
 	uint64_t init_cpu_ns;	     /* what making the cell took */
 	int wait_status;
-	bool oom_lowered;
 	char path[KN_CELL_PATH_MAX]; /* the program, when looked up in PATH */
 	/* ended: writer init, reader stub, while the cell still runs. 1 once the task
 	 * itself has ended by its own doing.
@@ -62,7 +59,8 @@ struct kn_cell {
 	uint32_t ended;
 	/* kill_asked: writer stub, reader init. 1: end all of the cell.
 	 * Q1 kn_cell_kill store release <-> Q2 init_obey load acquire. The signal that
-	 * follows Q1 makes init look; before it waits for the task it looks itself. */
+	 * follows Q1 makes init look; before it waits for the task it looks itself. If
+	 * the stub dies before Q1, the kernel ends its whole PID namespace. */
 	uint32_t kill_asked;
 	/* kill_done: writer init, reader stub. 1: SIGKILL is on its way to every
 	 * process of the cell. D3 init_obey store release <-> D4 kn_cell_kill load

@@ -1,14 +1,15 @@
 /* sandbox/stub/exec.c: the task's process, from its birth to its program.
  *
- * The order of steps is the order in which they stop being possible: descriptors while
- * they are open, Landlock before the descriptors go, limits and directory, the search
- * for the program, and the cell filter last, after which only execve is called.
+ * The order of later steps is the order in which they stop being possible: descriptors
+ * while they are open, Landlock before the descriptors go, limits and directory, the
+ * search for the program, and the cell filter last, after which only execve is called.
  * Capabilities are gone already: init dropped and verified them.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 
 #include "sandbox/stub/cell.h"
 #include "sandbox/stub/sys.h"
@@ -20,6 +21,24 @@ fail(struct kn_cell *c, enum kn_exec_step step, int r, const char *detail)
 	c->sys = -r;
 	c->detail = detail;
 	kn_sys_exit(127);
+}
+
+/* When memory runs out the task goes, and never its keepers. A process's own file can
+ * be opened only while its memory is dumpable, and ours is the stub's, which is not: it
+ * is for these four calls, while nothing untrusted exists in the sandbox. Init and stub
+ * keep their value, and until execve the kernel looks for no victim in a vfork. */
+static void
+go_first(void)
+{
+	int fd;
+
+	(void)KN_SYS2(SYS_prctl, PR_SET_DUMPABLE, 1);
+	fd = kn_sys_openat(
+	    AT_FDCWD, "/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC, 0);
+	if (fd >= 0)
+		(void)kn_sys_write(fd, "1000", 4);
+	(void)KN_SYS2(SYS_prctl, PR_SET_DUMPABLE, 0);
+	kn_sys_close(fd);
 }
 
 static void
@@ -145,6 +164,7 @@ kn_exec_task(void *cell)
 	const char *program;
 	int r;
 
+	go_first();
 	take_streams(c);
 	r = kn_wall_land_restrict(c->land);
 	if (r < 0)

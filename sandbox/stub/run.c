@@ -136,8 +136,6 @@ plan_cell(struct run *r)
 	c->land = &s->land;
 	c->bpf = s->cell_bpf;
 	c->bpf_n = s->cell_bpf_n;
-	c->oom_fd = s->oom_fd;
-	c->oom_low = s->oom_low;
 	c->mounts.task_fd = r->task_fs;
 	c->mounts.covered = &s->covered;
 	memcpy(c->mounts.tmp, s->tmp_opts, sizeof c->mounts.tmp);

@@ -24,9 +24,7 @@ struct kn_waiting {
 
 struct kn_stub {
 	int sock, bell;
-	int oom_fd;  /* own oom_score_adj, or -1 */
-	int refs_fd; /* own clear_refs (a "5" resets the peak of memory), or -1 */
-	char oom_low[16];
+	int refs_fd;	 /* own clear_refs (a "5" resets the peak of memory), or -1 */
 	uint64_t nofile; /* the limit we were started with: a task's default */
 	uint64_t hard[RLIM_NLIMITS]; /* what no task can have more of */
 
