@@ -75,7 +75,7 @@ kn_cgroup_open(const uint8_t pool_id[16], uint32_t worker_n, struct kn_cgroup **
 			g->w[i].join_fd[j] = -1;
 		}
 	}
-	if (kn_cgroup_dir_name(pool_id, name, sizeof(name)) == 0)
+	if (pool_id != NULL && kn_cgroup_dir_name(pool_id, name, sizeof(name)) == 0)
 		g->tree_n = kn_cgroup_trees_open(&where, name, g->tree);
 	*out = g;
 	return 0;

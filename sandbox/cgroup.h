@@ -23,7 +23,8 @@
 struct kn_err;
 struct kn_cgroup; /* the pool's */
 
-/* Makes the pool's directories wherever it may; having none is not an error. */
+/* Makes the pool's directories wherever it may; having none is not an error. pool_id
+ * NULL: make none. */
 int kn_cgroup_open(const uint8_t pool_id[16], uint32_t worker_n, struct kn_cgroup **out,
     struct kn_err *e);
 /* Kill what is left, remove all directories (bounded wait), free. */

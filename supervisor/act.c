@@ -98,11 +98,11 @@ launch(struct kn_wk *w, struct kn_err *e)
 {
 	struct kn_sup *s = w->sup;
 
+	w->spawned_ns = kn_clock_now(); /* what "after=" in the log counts from */
 	if (kn_arena_reset_slice(&s->arena, w->index, e) < 0 ||
 	    kn_launch_start(s->launcher, w->index, w->incarnation, &w->lw, e) < 0)
 		return -1;
 	w->live = true;
-	w->spawned_ns = kn_clock_now();
 	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "spawned pid=%d incarnation=%u",
 	    (int)w->lw.proc.pid, w->incarnation);
 	/* one that has ended already says why on its stderr and by its status */

@@ -63,7 +63,7 @@ configure(const struct kn_sup *s, uint32_t workers, struct kn_pool_config *c)
 		.backoff_min_ms = BACKOFF_MIN_MS,
 		.backoff_max_ms = BACKOFF_MAX_MS,
 		.crash_loop = CRASH_LOOP,
-		.broker = true,
+		.broker = !s->opt.no_steal,
 		.eager = workers == 1,
 	};
 }
@@ -181,8 +181,9 @@ log_host(const struct kn_sup *s, uint32_t workers)
 
 	KN_LOG(&s->log, KN_NS_HOST, KN_LOG_POOL,
 	    "workers=%u window=%u cpus=%u root=%d bwrap=%s lanes=private "
-	    "steal=brokered",
-	    workers, s->task_max, s->host->cpus, s->host->root, s->host->bwrap);
+	    "steal=%s",
+	    workers, s->task_max, s->host->cpus, s->host->root, s->host->bwrap,
+	    s->opt.no_steal ? "off" : "brokered");
 	for (int i = 0; i < KN_LAYER_N; i++)
 		KN_LOG(&s->log, KN_NS_SANDBOX, KN_LOG_POOL, "layer %s %s",
 		    kn_layer_name((enum kn_layer)i), kn_layer_state_name(l->state[i]));

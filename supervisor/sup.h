@@ -35,6 +35,7 @@ struct kn_sup_options {
 	bool log_json;	      /* debug lines as JSON objects */
 	bool trace_on;	      /* Chrome trace events to trace_fd (borrowed) */
 	int trace_fd;
+	bool no_steal; /* tasks stay with the worker they were given to */
 };
 
 /* policy and host are borrowed. Launches the first workers at once. */
