@@ -174,7 +174,9 @@ fill_task(struct kn_task *t, struct kn_run *r, struct kn_err *e)
 		t->limits.stderr_bytes = UINT64_MAX;
 	t->retries = r->policy->pool.retries;
 	t->stdio = KN_STDIO_RELAY;
-	t->pty = !o->stdin_path && isatty(STDIN_FILENO);
+	/* A terminal only where both ends are one: a file that stdout was sent to must
+	 * not get a terminal's line ends. */
+	t->pty = !o->stdin_path && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 	return 0;
 }
 
