@@ -234,6 +234,7 @@ kill_has_reason(struct sim *s, const struct kn_action *a)
 	struct book_worker *b = &s->b[a->worker];
 	uint64_t waited_ns = s->now_ns - b->since_ns;
 	uint64_t end_ns = (s->c.grace_ms + s->c.hard_slack_ms) * MS;
+	const struct book_task *t;
 	uint64_t hard_ns;
 
 	if (b->told == DYING)
@@ -248,8 +249,10 @@ kill_has_reason(struct sim *s, const struct kn_action *a)
 		if (hard_ns == 0 || hard_ns > s->now_ns || !s->t[b->lane[0]].claimed)
 			return false;
 		oracle_decide(&s->t[b->lane[0]], KN_HOW_HARD);
-		return s->t[b->lane[0]].begun_ns != 0 ||
-		       s->t[b->lane[0]].look_step != 0;
+		t = &s->t[b->lane[0]];
+		/* Looked at before, and the answer waited for. */
+		return t->begun_ns != 0 ||
+		       (t->look_step != 0 && t->look_step != s->steps);
 	case KN_WHY_NO_STOP_ACK:
 		return b->told == STOPPING && waited_ns >= s->c.stop_ack_ms * MS;
 	case KN_WHY_NO_END:

@@ -388,8 +388,13 @@ world_step(struct sim *s, uint32_t w)
 		return;
 	}
 	k->frozen = false;
-	if (k->steps == k->lie_at)
+	if (k->steps == k->lie_at) {
 		tell_lie(s, w);
+		if (k->phase == PHASE_IDLE && k->begun_ns != 0) {
+			k->next_ns = s->now_ns + rnd_in(s, 1, 300) * MS;
+			return; /* a task is begun, it says, and claims none */
+		}
+	}
 	switch (k->phase) {
 	case PHASE_NONE:
 		k->next_ns = NEVER;
