@@ -55,6 +55,24 @@ kn_serve_stopping(struct kn_stub *s)
 
 /* ---- messages ---- */
 
+/* A slot that is used again while we still hold word of it was taken back: let go of
+ * that one's descriptors. So there are never more entries than slots. */
+static void
+drop_stale(struct kn_stub *s, uint32_t slot)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < s->waiting_n; i++) {
+		struct kn_waiting *w = &s->waiting[(s->waiting_at + i) % KN_SLOTS];
+
+		if (w->slot == slot)
+			close_all(w->fds, w->fd_n);
+		else
+			s->waiting[(s->waiting_at + kept++) % KN_SLOTS] = *w;
+	}
+	s->waiting_n = kept;
+}
+
 static void
 enqueue(struct kn_stub *s, const struct kn_msg *m, int *fds, int fd_n)
 {
@@ -64,8 +82,9 @@ enqueue(struct kn_stub *s, const struct kn_msg *m, int *fds, int fd_n)
 		close_all(fds, fd_n);
 		return;
 	}
-	if (m->arg >= KN_SLOTS || s->waiting_n == KN_SLOTS)
+	if (m->arg >= KN_SLOTS)
 		kn_serve_abandon(s);
+	drop_stale(s, m->arg);
 	w = &s->waiting[(s->waiting_at + s->waiting_n) % KN_SLOTS];
 	*w = (struct kn_waiting){
 		.slot = m->arg, .task = m->task, .gen = m->gen, .fd_n = fd_n
