@@ -86,15 +86,12 @@ wait $pid
 is "$? $(js "$T/out" '{r["verdict"] for r in L}')" "0 {'ok'}" "--retries: a lost task is run again"
 
 # A single command whose worker dies.
-"$KS" run --report "$T/report" -- sleep 30 >"$T/out" 2>"$T/err" &
+"$KS" run --workers 1 --report "$T/report" -- sleep 30 >"$T/out" 2>"$T/err" &
 pid=$!
-for _ in 1 2 3 4 5 6 7 8 9 10; do
-	sleep 0.2
-	victim=$(children $pid | head -n 1)
-	[ -n "$victim" ] && break
+sleep 1.5
+for victim in $(children $pid); do # a spare one too
+	kill -KILL "$victim"
 done
-sleep 0.5
-kill -KILL "$victim"
 wait $pid
 is "$? $(verdict)" "125 worker-lost" "a single command whose worker dies: 125, worker-lost"
 rm -f "$T/report"

@@ -217,12 +217,14 @@ cgroup_granted() {
 
 # ---- what is left: mounts, cgroups, files; processes are watched's business ----
 t_mounts() {
-	cut -d' ' -f4- /proc/self/mountinfo | sort
+	cut -d' ' -f4- /proc/self/mountinfo | grep -v ' - \(tracefs\|autofs\) ' | sort
 }
-# Folders of ours below the cgroup tree in whose whole subtree nobody lives. Pools of
-# other users of this machine have somebody in theirs.
+# Folders of ours below the cgroup tree whose supervisor (its pid is in the name) is gone
+# and in whose subtree nobody lives: other pools of this machine may come and go.
 t_dead_cgroups() {
 	find /sys/fs/cgroup -type d -name 'knit-*' -prune 2>/dev/null | while read -r d; do
+		t_pid=$(echo "${d##*/}" | cut -d- -f3)
+		[ -n "$t_pid" ] && [ -d "/proc/$t_pid" ] && continue
 		[ -n "$(find "$d" -name cgroup.procs -exec cat {} + 2>/dev/null)" ] || echo "$d"
 	done | sort
 }

@@ -50,6 +50,7 @@ temper(struct sim *s)
 	s->refuse = s->honest ? 0 : chance(s, 100) ? 900 : chance(s, 300) ? 50 : 0;
 	s->infra = s->plain ? 0 : chance(s, 300) ? 150 : 0;
 	s->stale = 5;
+	s->read_us = chance(s, 200) ? 20000 : 100;
 	s->stall_left = s->honest ? 0 : chance(s, 200) ? 3 : 0;
 	s->gap_ns = rnd_in(s, 1, 20) * (chance(s, 500) ? MS : 100000);
 }

@@ -53,7 +53,7 @@ while read -r name file edit; do
 	others=$(ls obj/*.o | grep -v "/${file%.c}\.o$")
 	# shellcheck disable=SC2086
 	$CC -o mutant $others mutant.o || exit 2
-	if ! timeout 20 ./mutant --seeds "$SEEDS" >log 2>&1; then
+	if ! timeout 120 ./mutant --seeds "$SEEDS" >log 2>&1; then
 		caught=$((caught + 1))
 		[ -n "${V:-}" ] && echo "caught: $name: $(grep -a '^seed' log | cut -d: -f2-)"
 	elif ! (cd "$top" && "$OLDPWD/mutant" --script tests/sim/transcripts/*.txt) >log 2>&1; then

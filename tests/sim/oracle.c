@@ -227,6 +227,14 @@ void
 oracle_before(struct sim *s, const struct kn_event *ev)
 {
 	s->fed = ev;
+	for (uint32_t w = 0; ev->type == KN_EV_TIMER && w < s->worker_n; w++) {
+		struct book_worker *b = &s->b[w];
+		if (b->told == READY && s->c.recycle_s != 0 &&
+		    s->now_ns >= b->ready_ns + s->c.recycle_s * 1000 * MS)
+			b->retire = true;
+		if (s->now_ns >= b->refused_ns + 110 * MS)
+			b->refused_ns = 0; /* waited out */
+	}
 	if (ev->type == KN_EV_SUBMIT) {
 		struct book_task *t = &s->t[ev->task];
 		uint64_t work_ns = t->work_ns;

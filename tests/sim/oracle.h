@@ -33,9 +33,7 @@ oracle_claim_ns(const struct sim *s, const struct book_task *t)
 static inline bool
 oracle_refused(const struct sim *s, uint32_t w)
 {
-	uint64_t at_ns = s->b[w].refused_ns;
-
-	return at_ns != 0 && s->now_ns < at_ns + 110 * MS;
+	return s->b[w].refused_ns != 0;
 }
 
 /* Ready, and gets tasks by right. */
@@ -45,9 +43,6 @@ oracle_stays(const struct sim *s, uint32_t w)
 	const struct book_worker *b = &s->b[w];
 
 	if (b->told != READY || b->retire)
-		return false;
-	if (s->c.recycle_s != 0 &&
-	    s->now_ns >= b->ready_ns + s->c.recycle_s * 1000 * MS)
 		return false;
 	uint32_t unclaimed = 0;
 	for (uint32_t i = 0; i < b->lane_n; i++)

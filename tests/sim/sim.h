@@ -151,6 +151,7 @@ struct sim {
 	uint32_t spawn_fail, spawn_fatal, crashy;
 	uint32_t stale;	     /* chance in 1000 of an event of an earlier incarnation */
 	uint64_t gap_ns;     /* between submissions */
+	uint64_t read_us;    /* how late the shell reads what it is told */
 	uint64_t stall_left; /* stalls of the supervisor that may still come */
 
 	struct world_worker w[WORKERS];

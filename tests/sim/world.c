@@ -71,7 +71,7 @@ world_spawn(struct sim *s, uint32_t w, uint32_t incarnation)
 static void
 ring(struct sim *s)
 {
-	uint64_t at = s->now_ns + rnd_in(s, 0, 100) * 1000;
+	uint64_t at = s->now_ns + rnd_in(s, 0, s->read_us) * 1000;
 
 	if (at < s->wake_ns)
 		s->wake_ns = at;
