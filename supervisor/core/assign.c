@@ -43,11 +43,18 @@ pick(const struct kn_pool *p, uint32_t t)
 	return best;
 }
 
+uint32_t
+kn_assign_next(struct kn_pool *p)
+{
+	while (p->queue.head != KN_NIL && kn_book_is_late(p, p->queue.head))
+		kn_book_late(p, p->queue.head);
+	return p->queue.head;
+}
+
 void
 kn_assign_idle(struct kn_pool *p)
 {
-	while (p->queue.head != KN_NIL) {
-		uint32_t t = p->queue.head;
+	for (uint32_t t = kn_assign_next(p); t != KN_NIL; t = kn_assign_next(p)) {
 		uint32_t w = pick(p, t);
 		if (w == KN_NIL || p->worker[w].lane.n > 0)
 			return;
@@ -73,8 +80,7 @@ kn_assign_deepen(struct kn_pool *p)
 	 * can be taken back. */
 	if (p->queue.head == KN_NIL || (!p->c.broker && launching(p) > 0))
 		return;
-	while (p->queue.head != KN_NIL) {
-		uint32_t t = p->queue.head;
+	for (uint32_t t = kn_assign_next(p); t != KN_NIL; t = kn_assign_next(p)) {
 		uint32_t w = pick(p, t);
 		if (w == KN_NIL)
 			return;

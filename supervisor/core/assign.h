@@ -6,6 +6,8 @@
 
 /* Ready workers take free places, lowest index first. */
 void kn_assign_places(struct kn_pool *p);
+/* The oldest queued task that is not too late; those before it are answered. */
+uint32_t kn_assign_next(struct kn_pool *p);
 /* Queued tasks, oldest first, to workers with an empty lane. */
 void kn_assign_idle(struct kn_pool *p);
 /* The rest to the shortest lanes, up to lane_depth. */

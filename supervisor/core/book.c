@@ -108,6 +108,14 @@ answer(struct kn_pool *p, uint32_t t, enum kn_how how)
 	p->answered++;
 }
 
+bool
+kn_book_is_late(const struct kn_pool *p, uint32_t t)
+{
+	uint64_t due_ns = p->task[t].queue_due_ns;
+
+	return due_ns != 0 && due_ns <= p->now_ns;
+}
+
 static void
 requeue(struct kn_pool *p, uint32_t t)
 {
@@ -117,7 +125,7 @@ requeue(struct kn_pool *p, uint32_t t)
 		answer(p, t, KN_HOW_CANCELLED);
 	} else if (p->failed) {
 		answer(p, t, KN_HOW_LAUNCH_FAILED);
-	} else if (k->queue_due_ns != 0 && k->queue_due_ns <= p->now_ns) {
+	} else if (kn_book_is_late(p, t)) {
 		answer(p, t, KN_HOW_QUEUE_TIMEOUT);
 	} else {
 		leave(p, t);
@@ -237,7 +245,7 @@ kn_book_published(struct kn_pool *p, uint32_t t)
 	p->worker[k->worker].dirty = true;
 	if (k->cancelled || p->mode >= KN_MODE_STOP)
 		kn_book_take(p, t, KN_TAKE_DROP);
-	else if (k->queue_due_ns != 0 && k->queue_due_ns <= p->now_ns)
+	else if (kn_book_is_late(p, t))
 		kn_book_take(p, t, KN_TAKE_LATE);
 }
 

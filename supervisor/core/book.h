@@ -13,7 +13,9 @@
 void kn_book_init(struct kn_pool *p);
 void kn_book_submit(struct kn_pool *p, const struct kn_event *ev);
 void kn_book_cancel(struct kn_pool *p, uint32_t t);
-/* The queue deadline of t has passed. */
+/* Has the queue deadline of t passed? */
+bool kn_book_is_late(const struct kn_pool *p, uint32_t t);
+/* It has: answer, or ask it back. */
 void kn_book_late(struct kn_pool *p, uint32_t t);
 /* Answer all that is queued. */
 void kn_book_flush(struct kn_pool *p, enum kn_how how);

@@ -45,9 +45,11 @@
  * (CLAIMED) one last time, then GONE. What was never claimed is then the core's again,
  * without TAKE_BACK. No RESULT is fed after a VIOLATION of that incarnation (ignored).
  *
- * Time. now_ns never goes back (an earlier one is taken as the last one). On waking,
- * feed what the world shows (results, claims, exits) before TIMER, so that a task that
- * ended in time is not taken for late because the supervisor itself was stopped.
+ * Time. now_ns never goes back (an earlier one is taken as the last one). Deadlines
+ * fire on TIMER only: on waking, feed what the world shows of all workers (results,
+ * claims, exits), then TIMER if kn_pool_deadline() has passed; do so in every round of
+ * the loop. So a task that ended in time is not taken for late because the supervisor
+ * was slow.
  *
  * HOW DEADLINES RUN
  *
@@ -103,7 +105,7 @@ enum kn_event_type {
 	KN_EV_VIOLATION, /* the worker lied; shell logged the field */
 	KN_EV_GONE,	 /* reaped; all CLAIMED of its lane were reported before */
 	/* pool */
-	KN_EV_TIMER,	/* now only; also implied by every other event */
+	KN_EV_TIMER,	/* now only; deadlines fire on this event and no other */
 	KN_EV_DRAIN,	/* accept nothing more; end when all is answered */
 	KN_EV_STOP,	/* as DRAIN, but queued tasks are cancelled and running ones get
 			   grace_ms */

@@ -264,6 +264,7 @@ end(struct kn_pool *p)
 static void
 settle(struct kn_pool *p)
 {
+	(void)kn_assign_next(p); /* may have been the last one */
 	stop_idle(p);
 	kn_assign_places(p);
 	kn_assign_idle(p);
@@ -290,8 +291,10 @@ kn_pool_step(struct kn_pool *p, const struct kn_event *ev, struct kn_action *out
 	if (ev->now_ns > p->now_ns)
 		p->now_ns = ev->now_ns;
 	dispatch(p, ev);
-	rearm(p); /* the event may have made something due at once */
-	fire(p);
+	/* Not on other events: what another worker has done in time may not be fed yet.
+	 */
+	if (ev->type == KN_EV_TIMER)
+		fire(p);
 	settle(p);
 	rearm(p);
 	return p->out_n;

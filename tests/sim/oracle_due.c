@@ -242,6 +242,12 @@ check_deadline(const struct watch *k)
 		const struct book_worker *b = &s->b[w];
 		quiet = b->told == READY || (b->told == DEAD && !s->c.eager);
 	}
+	bool looked = false;
+	for (uint32_t i = 0; i < s->c.task_max; i++)
+		looked = looked || s->t[i].look_step == s->steps;
+	if (s->fed->type == KN_EV_TIMER && core_ns != 0 && core_ns <= s->now_ns &&
+	    !looked)
+		sim_fail(s, "a timer changes nothing, and the core asks for another");
 	if ((quiet || s->ended) && core_ns != 0)
 		sim_fail(s, "nothing waits, and the core has a deadline");
 }
