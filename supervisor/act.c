@@ -123,10 +123,16 @@ act_spawn(struct kn_sup *s, const struct kn_action *a)
 		.worker = a->worker,
 		.incarnation = a->incarnation };
 	struct kn_err e;
+	bool held;
 
 	kn_err_clear(&e);
+	held = w->held;
 	fresh(w, a->incarnation);
-	if (launch(w, &e) < 0) {
+	w->held = held;
+	if (held)
+		kn_err_set(&e, KN_EK_LAUNCH,
+		    "a process of the one before it still holds its memory");
+	if (held || launch(w, &e) < 0) {
 		kn_err_wrap(&e, "worker %u", w->index);
 		KN_LOG(
 		    &s->log, KN_NS_LIFECYCLE, (int)w->index, "spawn failed: %s", e.msg);
@@ -205,7 +211,12 @@ act_kill_task(struct kn_sup *s, const struct kn_action *a)
 		return;
 	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "task %s kill cause=%u",
 	    e->task->id ? e->task->id : "-", a->arg);
-	(void)kn_act_message(w, KN_MSG_KILL, e, a->arg, NULL, 0);
+	if (kn_act_message(w, KN_MSG_KILL, e, a->arg, NULL, 0) == 0)
+		return;
+	/* A stub whose socket is full reads nothing: the task would go on. */
+	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "kill not delivered: %s",
+	    strerror(errno));
+	kn_launch_kill(s->launcher, w->index, &w->lw);
 }
 
 static void
@@ -241,6 +252,7 @@ act_stop_worker(struct kn_sup *s, const struct kn_action *a)
 	w->stopping = true;
 	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "stop");
 	kn_control_stop(w->slice.control);
+	/* Lost to a full socket, it costs the stop_ack deadline and then the worker. */
 	(void)kn_act_message(w, KN_MSG_WAKE, NULL, 0, NULL, 0);
 }
 

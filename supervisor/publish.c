@@ -125,8 +125,10 @@ put_payload(struct kn_wk *w, const struct kn_entry *e, const struct kn_job *j,
 		return false;
 	}
 	/* only written, never read back: the worker may scribble on it meanwhile */
-	if (kn_job_encode(j, w->slice.submit_area + off, e->job_bytes) !=
-	    e->job_bytes) {
+	if (kn_arena_back_submit(&w->sup->arena, w->index, off, e->job_bytes, NULL) <
+		0 ||
+	    kn_job_encode(j, w->slice.submit_area + off, e->job_bytes) !=
+		e->job_bytes) {
 		kn_payload_undo(&w->pay, area);
 		return false;
 	}
@@ -231,6 +233,8 @@ kn_publish_ping(struct kn_wk *w, struct kn_err *e)
 	    (ssize_t)sizeof w->ping_nonce)
 		return kn_err_sys(e, KN_EK_HOST, "random bytes for the ping");
 	w->ping_slot = kn_submit_free(&w->tx, &w->slice);
+	if (w->ping_slot < 0)
+		return kn_err_set(e, KN_EK_PROTOCOL, "a fresh lane has no free slot");
 	w->slot_task[w->ping_slot] = KN_NO_ENTRY;
 	w->slot_gen[w->ping_slot] = w->incarnation;
 	kn_submit_publish(&w->tx, &w->slice, w->ping_slot, &head, &w->ping_nonce);

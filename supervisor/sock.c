@@ -343,5 +343,6 @@ kn_view_gone(struct kn_wk *w, uint64_t now_ns)
 	kn_view_socket(w);
 	if (!w->sock_eof && now_ns < w->gone_by_ns)
 		return;
+	w->held = !w->sock_eof;
 	tell_gone(w);
 }
