@@ -36,7 +36,7 @@ read_file(int dir_fd, const char *file, char *buf, size_t n)
 }
 
 /* Start time of a process in clock ticks since boot: field 22, counted after the
- * command name, which may contain anything. 0 if there is no such process. */
+ * command name, which may contain anything. 0 if it cannot be told. */
 static unsigned long long
 start_time(long pid)
 {
@@ -52,6 +52,19 @@ start_time(long pid)
 	if (p == NULL || sscanf(p, " %llu", &v) != 1)
 		return 0;
 	return v;
+}
+
+/* Dead for certain: no such process, or another one under its number. Not being able to
+ * look (no descriptor left, a /proc that hides others) is no proof. */
+static bool
+is_dead(long pid, unsigned long long start)
+{
+	unsigned long long now;
+
+	if (kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+		return true;
+	now = start_time(pid);
+	return now != 0 && now != start;
 }
 
 static unsigned long long
@@ -95,7 +108,7 @@ kn_cgroup_dir_orphan(const char *name)
 	/* A pid of another namespace says nothing here: that owner may well live. */
 	if (ns != pid_namespace())
 		return false;
-	return start_time(pid) != start;
+	return is_dead(pid, start);
 }
 
 int

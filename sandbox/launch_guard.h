@@ -5,7 +5,8 @@
  * the outer one before it asks for death with its parent. If the supervisor is killed
  * in that moment the outer bwrap dies of its death signal and the inner one waits for
  * ever. So all launchers are members of the guard's process group; when the supervisor
- * has ended, however it did, the guard kills the group, itself included.
+ * has ended, however it did, the guard kills the group, itself included. It is not a
+ * child of the supervisor's: those are launchers and nothing else.
  */
 #ifndef KN_SANDBOX_LAUNCH_GUARD_H
 #define KN_SANDBOX_LAUNCH_GUARD_H

@@ -4,6 +4,7 @@
 #include "sandbox_test.h"
 
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "ipc/clock.h"
@@ -152,6 +153,25 @@ orphan_is_told_by_its_owner(void **state)
 	assert_false(kn_cgroup_dir_orphan(sup));
 	close(p[0]);
 	close(p[1]);
+}
+
+static void
+owner_that_cannot_be_looked_at_is_not_dead(void **state)
+{
+	char name[KN_CGROUP_NAME_MAX];
+	struct rlimit old, none;
+	bool orphan;
+
+	(void)state;
+	assert_int_equal(kn_cgroup_dir_name(test_pool_id, name, sizeof(name)), 0);
+	/* No descriptor is left to open /proc/<pid>/stat with. */
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = old;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	orphan = kn_cgroup_dir_orphan(name);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_false(orphan);
 }
 
 /* ---- the real thing ---- */
@@ -409,6 +429,7 @@ main(void)
 		cmocka_unit_test(container_mount_shows_a_subtree),
 		cmocka_unit_test(odd_text_is_survived),
 		cmocka_unit_test(orphan_is_told_by_its_owner),
+		cmocka_unit_test(owner_that_cannot_be_looked_at_is_not_dead),
 		cmocka_unit_test(memory_cap_kills_what_exceeds_it),
 		cmocka_unit_test(pids_cap_refuses_the_fork),
 		cmocka_unit_test(kill_takes_everything_of_one_worker_only),
