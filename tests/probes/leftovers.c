@@ -55,8 +55,17 @@ abstract(struct sockaddr_un *a)
 static void
 daemonize(int sock)
 {
-	if (fork() != 0)
+	int ready[2];
+	char c;
+
+	if (pipe(ready))
+		inconclusive("pipe: %s", strerror(errno));
+	if (fork() != 0) {
+		close(ready[1]);
+		if (read(ready[0], &c, 1) != 1)
+			inconclusive("the daemon did not start");
 		return;
+	}
 	setsid();
 	if (fork() != 0)
 		_exit(0);
@@ -67,6 +76,8 @@ daemonize(int sock)
 	close(1);
 	close(2);
 	(void)sock; /* kept open */
+	if (write(ready[1], "r", 1) != 1)
+		_exit(1);
 	h_sleep(60);
 	_exit(0);
 }
