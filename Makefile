@@ -22,6 +22,7 @@ V ?= 0
 Q := $(if $(filter 0,$(V)),@,)
 say = $(if $(filter 0,$(V)),@printf '  %-6s %s\n' $(1) $(2),@:)
 PKG_CONFIG ?= pkg-config
+STRIP ?= strip
 
 need := libseccomp jansson libcap
 missing := $(strip $(foreach p,$(need),$(if $(shell $(PKG_CONFIG) --exists $(p) && echo y),,$(p))))
@@ -48,6 +49,13 @@ lib_libs := $(shell $(PKG_CONFIG) --libs $(need) 2>/dev/null)
 base := -std=gnu11 -D_GNU_SOURCE -I. -I$(B)/gen -g $(warn) -MMD -MP
 cflags := $(base) $(opt) $(hard) $(san) $(lib_cflags) $(CFLAGS)
 ldflags := -pie -Wl,-z,relro,-z,now,-z,noexecstack $(san) $(LDFLAGS)
+# The program is static where all archives are here: 0.4 ms less of a start that takes a few,
+# and nothing of the caller's environment (LD_PRELOAD, LD_LIBRARY_PATH) gets into it. STATIC=
+# for shared libraries.
+archives := rcrt1.o libc.a libseccomp.a libjansson.a libcap.a
+found := $(filter /%,$(foreach f,$(archives),$(shell $(CC) -print-file-name=$(f) 2>/dev/null)))
+STATIC ?= $(if $(SAN),,$(if $(word $(words $(archives)),$(found)),y))
+prog_ldflags := $(if $(STATIC),$(patsubst -pie,-static-pie,$(ldflags)),$(ldflags))
 # The stub runs before and around untrusted code: static, libc only, never sanitized.
 # Its stack protector would read a TLS that a cell's init shares; -fno-... keeps that code plain.
 stub_cflags := $(base) -O2 -DKN_STUB -fno-pie -fno-stack-protector -Wconversion $(CFLAGS)
@@ -90,9 +98,11 @@ $(B)/knit-worker: $(stub_obj)
 
 # The stub travels inside the program and is started from a sealed memfd: it has no name
 # that a task could reach, and cannot differ from the supervisor that speaks to it.
+# Each start copies it: without symbols it is a third shorter.
 $(B)/gen/stub_image.o: $(B)/knit-worker
 	@mkdir -p $(@D)
-	@printf '.section .rodata\n.global kn_stub_image\n.global kn_stub_image_end\n.balign 16\nkn_stub_image:\n.incbin "%s"\nkn_stub_image_end:\n.section .note.GNU-stack,"",%%progbits\n' '$(B)/knit-worker' > $(B)/gen/stub_image.s
+	$(Q)$(STRIP) -o $(B)/gen/knit-worker $<
+	@printf '.section .rodata\n.global kn_stub_image\n.global kn_stub_image_end\n.balign 16\nkn_stub_image:\n.incbin "%s"\nkn_stub_image_end:\n.section .note.GNU-stack,"",%%progbits\n' '$(B)/gen/knit-worker' > $(B)/gen/stub_image.s
 	$(Q)$(CC) -c -o $@ $(B)/gen/stub_image.s
 
 # The presets travel inside the program too: JSON files of policies/ as strings.
@@ -113,7 +123,7 @@ $(B)/libknit.a: $(call obj,$(lib_src)) $(gen_obj)
 
 $(B)/knit-sandbox: $(call obj,$(cmd_src)) $(B)/libknit.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ldflags) -o $@ $^ $(lib_libs)
+	$(Q)$(CC) $(prog_ldflags) -o $@ $^ $(lib_libs)
 
 # ---- tests ----
 unit_src := $(sort $(wildcard tests/unit/test_*.c))
