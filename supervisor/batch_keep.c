@@ -85,15 +85,21 @@ sweep(const char *base)
 		closedir(d);
 }
 
+static const char *
+private_base(void)
+{
+	const char *base = getenv("TMPDIR");
+
+	return base && base[0] == '/' && strlen(base) <= 400 ? base : "/tmp";
+}
+
 static int
 make_private(struct kn_keep *k, struct kn_err *e)
 {
-	const char *base = getenv("TMPDIR");
+	const char *base = private_base();
 	struct stat st;
+	int no;
 
-	if (!base || base[0] != '/' || strlen(base) > 400)
-		base = "/tmp";
-	sweep(base);
 	/* A sweep of another start may take ours between mkdtemp and flock: then it has
 	 * no name any more, and we make the next one. */
 	for (int tries = 0; tries < 8; tries++) {
@@ -104,7 +110,10 @@ make_private(struct kn_keep *k, struct kn_err *e)
 		if (k->dir >= 0 && flock(k->dir, LOCK_EX | LOCK_NB) == 0 &&
 		    fstat(k->dir, &st) == 0 && st.st_nlink > 0)
 			return 0;
+		no = errno;
 		kn_fd_close(&k->dir);
+		rmdir(k->path); /* whatever failed: it is empty, and not left behind */
+		errno = no;
 	}
 	kn_err_sys(e, KN_EK_HOST, "make a directory for kept files below %s", base);
 	kn_err_hint(e, "point TMPDIR at a writable directory, or give --keep DIR");
@@ -122,6 +131,8 @@ kn_keep_open(const char *dir, struct kn_keep **out, struct kn_err *e)
 		return kn_err_set(e, KN_EK_HOST, "out of memory");
 	k->dir = -1;
 	k->private = !dir;
+	if (!dir)
+		sweep(private_base());
 	if (dir) {
 		if (mkdir(dir, 0777) < 0 && errno != EEXIST) {
 			kn_err_sys(e, KN_EK_HOST, "make %s", dir);
@@ -144,9 +155,11 @@ kn_keep_close(struct kn_keep *k)
 {
 	if (!k)
 		return;
-	if (k->private && k->dir >= 0) {
+	/* The next start would sweep it, but a call that fails once is no reason. */
+	for (int tries = 0; k->private && k->dir >= 0 && tries < 3; tries++) {
 		kn_beneath_empty(k->dir);
-		rmdir(k->path);
+		if (rmdir(k->path) == 0)
+			break;
 	}
 	kn_fd_close(&k->dir);
 	free(k);

@@ -11,8 +11,8 @@ struct kn_err;
 struct kn_keep;
 
 /* dir: of the caller, made if absent, stays; NULL: a private one below TMPDIR, made at
- * the first put and removed by close (what a killed supervisor left, by a later put:
- * the directory is held by a lock). */
+ * the first put and removed by close; what a killed supervisor left is removed by the
+ * next open (a live one's is held by a lock). */
 int kn_keep_open(const char *dir, struct kn_keep **out, struct kn_err *e);
 void kn_keep_close(struct kn_keep *k);
 /* Copy fd (borrowed) as id/name, replacing atomically. */
