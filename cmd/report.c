@@ -127,6 +127,8 @@ set_stream(json_t *o, const char *name, const struct kn_capture *c)
 
 /* ---- files ---- */
 
+/* 0, -1 (no memory), or 1: it cannot be read to its end, and a file cut short must not
+ * pass for the file. */
 static int
 set_content(json_t *o, const struct kn_outcome_file *f)
 {
@@ -143,7 +145,10 @@ set_content(json_t *o, const struct kn_outcome_file *f)
 			break;
 		n += (size_t)got;
 	}
-	r = bytes ? set_bytes(o, "content_b64", bytes, n) : -1;
+	if (bytes && n < f->bytes)
+		r = 1;
+	else
+		r = bytes ? set_bytes(o, "content_b64", bytes, n) : -1;
 	free(bytes);
 	return r;
 }
@@ -153,16 +158,22 @@ file_object(const struct kn_report *rep, const struct kn_outcome_file *f)
 {
 	json_t *o = json_object();
 	char mode[8];
+	enum kn_file_refusal refusal = f->refusal;
 	int r = 0;
 
-	if (f->refusal != KN_FILE_OK || f->fd < 0) {
-		r |= set(o, "error",
-		    json_string(f->refusal != KN_FILE_OK ? kn_report_refusal(f->refusal)
-							 : "could not be read"));
+	if (refusal == KN_FILE_OK && f->fd < 0)
+		refusal = KN_FILE_IO;
+	if (refusal == KN_FILE_OK && rep->contents) {
+		r = set_content(o, f);
+		if (r == 1) {
+			refusal = KN_FILE_IO;
+			r = 0;
+		}
+	}
+	if (refusal != KN_FILE_OK) {
+		r |= set(o, "error", json_string(kn_report_refusal(refusal)));
 	} else {
-		if (rep->contents)
-			r |= set_content(o, f);
-		else
+		if (!rep->contents)
 			r |= set(o, "bytes", json_integer((json_int_t)f->bytes));
 		snprintf(mode, sizeof mode, "%03o", (unsigned)f->mode & 0777);
 		r |= set(o, "mode", json_string(mode));

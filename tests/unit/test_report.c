@@ -283,6 +283,29 @@ summary_counts_by_verdict(void **state)
 	free(text);
 }
 
+static void
+a_file_that_cannot_be_read_to_its_end_does_not_pass_for_the_file(void **state)
+{
+	char name[] = "cut";
+	struct kn_err e;
+	struct kn_outcome_file file = { .name = name,
+		.what = KN_FILE_COLLECT,
+		.fd = kn_fd_sealed("cut", "abc", 3, 0, &e),
+		.bytes = 5,
+		.mode = 0644 };
+	const struct kn_outcome o = {
+		.verdict = KN_V_OK, .started = true, .files = &file, .file_n = 1
+	};
+	json_t *v = result(&o),
+	       *f = json_object_get(json_object_get(v, "files"), "cut");
+
+	(void)state;
+	assert_string_equal(string_at(f, "error"), "could not be read");
+	assert_null(json_object_get(f, "content_b64"));
+	json_decref(v);
+	kn_fd_close(&file.fd);
+}
+
 int
 main(void)
 {
@@ -295,6 +318,8 @@ main(void)
 		cmocka_unit_test(collected_files_and_refusals),
 		cmocka_unit_test(nothing_on_a_terminal_is_an_escape),
 		cmocka_unit_test(summary_counts_by_verdict),
+		cmocka_unit_test(
+		    a_file_that_cannot_be_read_to_its_end_does_not_pass_for_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
