@@ -66,11 +66,16 @@ check_fd(const struct kn_entry *e, int fd, struct kn_outcome_file *f)
 	struct statfs fs;
 	int flags = fcntl(fd, F_GETFL);
 
-	if (flags < 0 || (flags & O_ACCMODE) != O_RDONLY || (flags & O_PATH))
+	/* What cannot be looked at is not handed on; it is no lie of the worker's. */
+	if (flags < 0 || fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0) {
+		f->refusal = KN_FILE_IO;
+		return NULL;
+	}
+	if ((flags & O_ACCMODE) != O_RDONLY || (flags & O_PATH))
 		return "files.mode";
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+	if (!S_ISREG(st.st_mode))
 		return "files.type";
-	if (fstatfs(fd, &fs) < 0 || fs.f_type != TMPFS_MAGIC)
+	if (fs.f_type != TMPFS_MAGIC)
 		return "files.filesystem";
 	/* larger than /task itself can only be sparse: nobody should read that out */
 	if (st.st_size < 0 || (e->sup->policy->fs.task_bytes &&
