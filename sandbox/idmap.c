@@ -70,9 +70,11 @@ holder_start(int *out_pidfd, int hold[2])
 	if (pid == 0) {
 		char c;
 
-		/* Also lets go of any listening or locked descriptor of ours. */
-		if (dup2(hold[0], 0) == 0)
-			syscall(SYS_close_range, 1, ~0u, 0);
+		/* Also lets go of any listening or locked descriptor of ours. Where 0
+		 * is still the caller's stdin it must not be read. */
+		if (dup2(hold[0], 0) != 0)
+			_exit(1);
+		syscall(SYS_close_range, 1, ~0u, 0);
 		while (read(0, &c, 1) < 0 && errno == EINTR)
 			;
 		_exit(0);
