@@ -258,10 +258,7 @@ build(struct kn_launcher *l, struct kn_err *e)
 	l->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (l->null_fd < 0)
 		return kn_err_sys(e, KN_EK_HOST, "open /dev/null");
-	l->self_pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	if (l->self_pidfd < 0)
-		return kn_err_sys(e, KN_EK_HOST, "open a pidfd (Linux 5.3 or later)");
-	return 0;
+	return kn_guard_open(&l->guard, l->worker_n, e);
 }
 
 int
@@ -278,8 +275,8 @@ kn_launcher_new(const struct kn_policy *p, const struct kn_host *h,
 	memcpy(l->pool_id, pool_id, sizeof(l->pool_id));
 	l->worker_n = worker_n;
 	l->layout = *layout;
-	l->args_fd = l->stub_fd = l->null_fd = l->self_pidfd = -1;
-	l->guard.pidfd = -1;
+	l->args_fd = l->stub_fd = l->null_fd = -1;
+	l->guard.proc.pidfd = l->guard.self_pidfd = -1;
 	if (build(l, e) < 0) {
 		kn_launcher_free(l);
 		return -1;
@@ -293,7 +290,7 @@ kn_launcher_free(struct kn_launcher *l)
 {
 	if (l == NULL)
 		return;
-	kn_proc_close(&l->guard);
+	kn_guard_close(&l->guard);
 	kn_cgroup_close(l->cgroup);
 	kn_bind_free(l->binds, l->policy->fs.mount_n);
 	for (size_t i = 0; i < l->child_bind_n; i++)
@@ -310,7 +307,6 @@ kn_launcher_free(struct kn_launcher *l)
 	kn_fd_close(&l->args_fd);
 	kn_fd_close(&l->stub_fd);
 	kn_fd_close(&l->null_fd);
-	kn_fd_close(&l->self_pidfd);
 	free(l);
 }
 

@@ -16,7 +16,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -41,7 +40,7 @@ enum {
 static const char *const step_text[] = {
 	[0] = "start",
 	[KN_STEP_SIGNALS] = "reset signals",
-	[KN_STEP_GUARD] = "join the guard's process group",
+	[KN_STEP_SESSION] = "leave the session",
 	[KN_STEP_CGROUP] = "join the worker's cgroup",
 	[KN_STEP_TREE] = "copy the mount of a bind",
 	[KN_STEP_IDMAP] = "show a bind under the worker's uid",
@@ -98,21 +97,17 @@ reset_signals(void)
 	return sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Into the guard's group (launch_guard.h), which also keeps the terminal's ^C away from
- * workers; and away from the terminal itself, as a session of one's own would do. */
+/* A session of one's own keeps the terminal's ^C from killing workers behind the
+ * supervisor's back, and gives the guard a group to kill. */
 static int
-join_guard(const struct kn_child *c)
+leave_session(const struct kn_child *c)
 {
-	int tty;
+	pid_t group = setsid();
 
-	if (setpgid(0, c->guard_pgid) < 0)
+	if (group < 0)
 		return -1;
-	tty = open("/dev/tty", O_RDWR | O_CLOEXEC);
-	if (tty < 0)
-		return 0; /* there is none */
-	if (ioctl(tty, TIOCNOTTY) < 0)
-		return -1;
-	return close(tty);
+	*c->guard_slot = group;
+	return 0;
 }
 
 /* The copies are made before the mount namespace is left: a descriptor of the old one
@@ -241,8 +236,8 @@ kn_child_run(const struct kn_child *c)
 		report = c->report_fd;
 	if (reset_signals() < 0)
 		die(report, KN_STEP_SIGNALS, 0);
-	if (join_guard(c) < 0)
-		die(report, KN_STEP_GUARD, 0);
+	if (leave_session(c) < 0)
+		die(report, KN_STEP_SESSION, 0);
 	for (size_t i = 0; i < c->join_n; i++)
 		if (write(c->join_fds[i], "0", 1) != 1)
 			die(report, KN_STEP_CGROUP, i);

@@ -15,7 +15,7 @@
 
 enum kn_launch_step {
 	KN_STEP_SIGNALS = 1, /* default dispositions, nothing blocked */
-	KN_STEP_GUARD,	     /* its process group; no terminal */
+	KN_STEP_SESSION,     /* its own, known to the guard */
 	KN_STEP_CGROUP,	     /* write "0" to each cgroup.procs */
 	KN_STEP_TREE,	     /* index: bind */
 	KN_STEP_IDMAP,	     /* index: bind */
@@ -57,9 +57,9 @@ struct kn_child_data {
 struct kn_child {
 	const char *path; /* of bwrap */
 	char *const *argv;
-	int report_fd;	  /* write end, close-on-exec */
-	int parent_pidfd; /* of the supervisor */
-	pid_t guard_pgid;
+	int report_fd;		      /* write end, close-on-exec */
+	int parent_pidfd;	      /* of the supervisor */
+	volatile int32_t *guard_slot; /* launch_guard.h */
 	int null_fd, stderr_fd, sock_fd, stub_fd, args_fd /* or -1 */;
 	/* Files by content: they become KN_CHILD_DATA_FD and up. */
 	const struct kn_child_data *data;

@@ -4,18 +4,34 @@
  * Death signals have a gap: bwrap's inner process, PID 1 of its namespace, waits for
  * the outer one before it asks for death with its parent. If the supervisor is killed
  * in that moment the outer bwrap dies of its death signal and the inner one waits for
- * ever. So all launchers are members of the guard's process group; when the supervisor
- * has ended, however it did, the guard kills the group, itself included. It is not a
- * child of the supervisor's: those are launchers and nothing else.
+ * ever. So each launching child notes its process group in a page that it shares with
+ * the guard; when the supervisor has ended, however it did, the guard kills the groups.
  */
 #ifndef KN_SANDBOX_LAUNCH_GUARD_H
 #define KN_SANDBOX_LAUNCH_GUARD_H
 
-struct kn_proc;
+#include <stdint.h>
+
+#include "ipc/fd.h"
+
 struct kn_err;
 
-/* Start it, or again if it is dead. self_pidfd: of the calling process. The group's id
- * is out->pid. */
-int kn_guard_ensure(struct kn_proc *guard, int self_pidfd, struct kn_err *e);
+struct kn_guard {
+	struct kn_proc proc;
+	int self_pidfd; /* of the supervisor */
+	/* One word per worker: the group of its launcher, 0: none. Shared mapping.
+	 * writers: the launching child (before its exec), the supervisor (after the
+	 * reap). reader: the guard, once the supervisor is dead. No order beyond that
+	 * of the system calls in between: the child looks whether the supervisor lives
+	 * after it has written, and ends if not. */
+	volatile int32_t *groups;
+	uint32_t group_n;
+};
+
+int kn_guard_open(struct kn_guard *g, uint32_t group_n, struct kn_err *e);
+void kn_guard_close(struct kn_guard *g); /* also of a zeroed one with pidfds -1 */
+/* Start it, or again if it is dead. Called after the fork of a launching child and
+ * before its exec is awaited: until then the child finds out by itself. */
+int kn_guard_ensure(struct kn_guard *g, struct kn_err *e);
 
 #endif

@@ -17,6 +17,7 @@
 #include "sandbox/host.h"
 #include "sandbox/launch.h"
 #include "sandbox/launch_child.h"
+#include "sandbox/launch_guard.h"
 #include "sandbox/policy.h"
 
 struct kn_launcher {
@@ -43,8 +44,8 @@ struct kn_launcher {
 	struct kn_argv argv;   /* whole, for --dry-run */
 	struct kn_argv packed; /* as executed */
 	int args_fd;	       /* sealed memfd, or -1 */
-	int stub_fd, null_fd, self_pidfd;
-	struct kn_proc guard;
+	int stub_fd, null_fd;
+	struct kn_guard guard;
 };
 
 /* Decide each layer, or refuse by name. */

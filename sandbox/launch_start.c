@@ -20,7 +20,6 @@
 #include "ipc/err.h"
 #include "sandbox/cgroup_tree.h"
 #include "sandbox/idmap.h"
-#include "sandbox/launch_guard.h"
 #include "sandbox/launch_int.h"
 
 enum {
@@ -147,16 +146,14 @@ plan(
 		memory += KN_LAUNCH_MEM_OVERHEAD;
 	if (pids != 0)
 		pids += KN_LAUNCH_PIDS_OVERHEAD;
-	if (kn_guard_ensure(&l->guard, l->self_pidfd, e) < 0)
-		return -1;
 	if (kn_cgroup_prepare(l->cgroup, w, memory, pids, e) < 0)
 		return -1;
 	c->join_fds = join;
 	c->join_n = kn_cgroup_join_fds(l->cgroup, w, join, KN_CGROUP_TREES_MAX);
 	c->path = l->bwrap;
 	c->argv = l->packed.v;
-	c->parent_pidfd = l->self_pidfd;
-	c->guard_pgid = l->guard.pid;
+	c->parent_pidfd = l->guard.self_pidfd;
+	c->guard_slot = &l->guard.groups[w];
 	c->null_fd = l->null_fd;
 	c->stub_fd = l->stub_fd;
 	c->args_fd = l->args_fd;
@@ -200,7 +197,7 @@ kn_launch_start(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 	if (spawn(&c, kn_cgroup_clone_fd(l->cgroup, w), &lw.proc, e) < 0)
 		goto fail;
 	kn_fd_close(&x.report[1]);
-	if (await_exec(l, x.report[0], e) < 0)
+	if (kn_guard_ensure(&l->guard, e) < 0 || await_exec(l, x.report[0], e) < 0)
 		goto fail;
 	lw.sock = kn_fd_take(&x.sock[0]);
 	lw.err_fd = kn_fd_take(&x.err[0]);
@@ -245,6 +242,7 @@ kn_launch_release(struct kn_launcher *l, uint32_t w, struct kn_launched *lw)
 	if (lw->proc.pidfd >= 0)
 		kn_proc_close(&lw->proc);
 	await_gone(lw->sock);
+	l->guard.groups[w] = 0;
 	kn_cgroup_release(l->cgroup, w);
 	kn_fd_close(&lw->sock);
 	kn_fd_close(&lw->err_fd);
