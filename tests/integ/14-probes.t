@@ -53,8 +53,8 @@ is "$left" 0 "leftovers: no process left"
 # ---- tasks that do not want to end ----
 p timeout '^ready' "--timeout 300ms" ignore-stop
 p timeout '^ready' "--timeout 300ms" ignore-stop --spin
-p timeout '^ready' "--timeout 700ms" spinners 100
-p timeout '^ready' "--timeout 700ms" spinners 100 --stopped
+p timeout '^ready' "--timeout 1s" spinners 100
+p timeout '^ready' "--timeout 1s" spinners 100 --stopped
 p timeout '^ready' "--timeout 500ms" forker
 p timeout '^ready' "--timeout 500ms" forker --double
 p soft-timeout 'heard' "--timeout 20s --set /timeouts/task_ms=300 --set /timeouts/grace_ms=100" ignore-stop --hear

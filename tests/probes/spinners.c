@@ -13,9 +13,14 @@ main(int c, char **v)
 	long seconds = h_num(c, v, "--seconds", 30), made = 0;
 	int stopped = h_flag(c, v, "--stopped");
 
+	int go[2];
+	char b;
+
 	h_init(c, v, 0, 0);
 	if (h_in_first_pidns() && n > 4)
 		n = 4;
+	if (pipe(go))
+		inconclusive("pipe: %s", strerror(errno));
 	for (long i = 0; i < n; i++) {
 		pid_t k = fork();
 
@@ -26,6 +31,10 @@ main(int c, char **v)
 
 			setsid();
 			alarm((unsigned)seconds);
+			close(go[1]);
+			/* The end of the pipe is the start for all. */
+			if (read(go[0], &b, 1) != 0)
+				_exit(1);
 			if (stopped && i % 2)
 				raise(SIGSTOP);
 			for (;;)
@@ -35,6 +44,7 @@ main(int c, char **v)
 	}
 	printf("ready %ld\n", made);
 	fflush(stdout);
+	close(go[1]);
 	h_sleep((double)seconds);
 	escape("%ld spinners lived for %ld s", made, seconds);
 }
