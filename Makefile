@@ -114,6 +114,17 @@ $(B)/gen/presets.o: $(preset_json) Makefile
 	  printf '.section .note.GNU-stack,"",%%progbits\n'; } > $(B)/gen/presets.s
 	$(Q)$(CC) -c -o $@ $(B)/gen/presets.s
 
+# What `bench` runs in and outside of sandboxes: no libc, and nothing that it needs.
+$(B)/bench-task: cmd/bench/task.c sandbox/stub/sys.h
+	$(call say,CC-S,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(stub_cflags) -Os -ffreestanding -static -nostdlib -Wl,--build-id=none \
+	  -Wl,-z,noexecstack -s -o $@ $<
+$(B)/gen/bench_task.o: $(B)/bench-task
+	@mkdir -p $(@D)
+	@printf '.section .rodata\n.global kn_bench_task_image\n.global kn_bench_task_image_end\n.balign 16\nkn_bench_task_image:\n.incbin "%s"\nkn_bench_task_image_end:\n.section .note.GNU-stack,"",%%progbits\n' '$(B)/bench-task' > $(B)/gen/bench_task.s
+	$(Q)$(CC) -c -o $@ $(B)/gen/bench_task.s
+
 gen_obj := $(B)/gen/stub_image.o $(B)/gen/presets.o
 
 $(B)/libknit.a: $(call obj,$(lib_src)) $(gen_obj)
@@ -121,7 +132,7 @@ $(B)/libknit.a: $(call obj,$(lib_src)) $(gen_obj)
 	@rm -f $@
 	$(Q)ar rcs $@ $^
 
-$(B)/knit-sandbox: $(call obj,$(cmd_src)) $(B)/libknit.a
+$(B)/knit-sandbox: $(call obj,$(cmd_src)) $(B)/gen/bench_task.o $(B)/libknit.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(prog_ldflags) -o $@ $^ $(lib_libs)
 

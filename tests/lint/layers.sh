@@ -61,7 +61,7 @@ files() { # DIR MAXDEPTH
 
 only jansson jansson.h \
 	'sandbox/policy[a-z_]*\.[ch]|supervisor/(batch|task)[a-z_]*\.[ch]|supervisor/status\.[ch]|cmd/report[a-z_]*\.[ch]'
-only libseccomp seccomp.h 'sandbox/filter[a-z_]*\.[ch]'
+only libseccomp seccomp.h 'sandbox/filter[a-z_]*\.[ch]|cmd/bench_filter\.c'
 only libcap sys/capability.h 'sandbox/caps\.[ch]|sandbox/host\.c'
 
 # A pure core calls nothing of the world: memory, itself, and the compiler's guards. The

@@ -1,0 +1,289 @@
+/* cmd/bench.c: knit-sandbox bench: the figures of this program on this machine. */
+#include "cmd/bench.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/opt.h"
+#include "ipc/clock.h"
+#include "ipc/fd.h"
+#include "sandbox/policy.h"
+
+/* The program of cmd/bench/task.c, embedded by the linker (Makefile). */
+extern const char kn_bench_task_image[], kn_bench_task_image_end[];
+
+extern char **environ;
+
+enum { CLOSE_DEPTH = 8, NUMBERS_MAX = 32 };
+
+static const struct measure {
+	uint32_t numbers; /* a bit for each that it gives */
+	const char *what;
+	void (*run)(struct kn_bench *b);
+} measures[] = {
+	{ 1u << 1, "one command from nothing to its end", kn_bench_start },
+	{ 1u << 2, "exec tasks a second beside a bare spawn", kn_bench_exec },
+	{ 1u << 3, "the same beside one sandbox per task", kn_bench_peers },
+	{ 1u << 8 | 1u << 13, "an idle pool: what it does, what it holds",
+	    kn_bench_idle },
+	{ 1u << 9, "how late a task is gone", kn_bench_kill },
+	{ 1u << 10, "uneven tasks, with and without stealing", kn_bench_steal },
+	{ 1u << 11, "memory over 20,000 tasks", kn_bench_long },
+	{ 1u << 12, "start of a worker", kn_bench_cold },
+	{ 1u << 14, "a policy of 400 names to BPF", kn_bench_filter },
+};
+enum { MEASURE_N = sizeof measures / sizeof *measures };
+
+static const char help_text[] =
+    "usage: knit-sandbox bench [OPTIONS]    the figures, here, beside what is "
+    "installed\n\n"
+    "  --json                 one JSON document in place of the table\n"
+    "  --only M2,M3           these measures only\n"
+    "  --rounds N             rounds of each, 1 to 50; 5 without it\n"
+    "  --quick                one small round of each: does it run?\n"
+    "  --help                 this text\n\n"
+    "M1 M12 start, M2 M3 tasks a second, M8 M13 idle, M9 kills, M10 stealing,\n"
+    "M11 memory, M14 filter. About two minutes on a quiet machine.\n"
+    "Exit: 0 measured, whatever the figures are; 125 it could not begin.\n"
+    "More: man knit-sandbox\n";
+
+bool
+kn_bench_wants(const struct kn_bench *b, unsigned m)
+{
+	return b->only >> m & 1;
+}
+
+/* ---- options ---- */
+
+static int
+parse_only(struct kn_bench *b, const char *text, struct kn_err *e)
+{
+	static const char hint[] =
+	    "M1 M2 M3 M8 M9 M10 M11 M12 M13 M14, as --only M2,M3";
+	uint32_t all = 0;
+
+	for (int i = 0; i < MEASURE_N; i++)
+		all |= measures[i].numbers;
+	b->only = 0;
+	for (const char *p = text;; p++) {
+		char *end;
+		unsigned long n = *p == 'M' ? strtoul(p + 1, &end, 10) : 0;
+
+		if (*p != 'M' || p[1] < '0' || p[1] > '9' || n >= NUMBERS_MAX ||
+		    !(all >> n & 1) || (*end && *end != ','))
+			return kn_opt_refuse(
+			    e, hint, "--only: no measure in \"%.40s\"", p);
+		b->only |= 1u << n;
+		p = end;
+		if (!*p)
+			return 0;
+	}
+}
+
+static int
+parse_rounds(struct kn_bench *b, const char *text, struct kn_err *e)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || n < 1 || n > KN_BENCH_ROUNDS_MAX)
+		return kn_opt_refuse(e, "a number from 1 to 50",
+		    "--rounds: \"%.40s\" is not a number of rounds", text);
+	b->rounds = (unsigned)n;
+	return 0;
+}
+
+/* The value of option name at argv[*i], or NULL if it is another option. */
+static const char *
+value_of(const char *name, int argc, char **argv, int *i)
+{
+	size_t n = strlen(name);
+
+	if (strncmp(argv[*i], name, n) != 0)
+		return NULL;
+	if (argv[*i][n] == '=')
+		return argv[*i] + n + 1;
+	if (argv[*i][n] != '\0')
+		return NULL;
+	return *i + 1 < argc ? argv[++*i] : "";
+}
+
+static int
+parse(struct kn_bench *b, int argc, char **argv, bool *out_help, struct kn_err *e)
+{
+	bool rounds = false;
+
+	for (int i = 1; i < argc; i++) {
+		const char *v;
+
+		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+			*out_help = true;
+			return 0;
+		}
+		if (strcmp(argv[i], "--json") == 0) {
+			b->json = true;
+		} else if (strcmp(argv[i], "--quick") == 0) {
+			b->quick = true;
+		} else if ((v = value_of("--only", argc, argv, &i))) {
+			if (parse_only(b, v, e) < 0)
+				return -1;
+		} else if ((v = value_of("--rounds", argc, argv, &i))) {
+			rounds = true;
+			if (parse_rounds(b, v, e) < 0)
+				return -1;
+		} else {
+			return kn_opt_refuse(e,
+			    "options here: --json, --only, --rounds, --quick, --help",
+			    "bench: unexpected argument \"%.100s\"", argv[i]);
+		}
+	}
+	if (b->quick && !rounds)
+		b->rounds = 1;
+	return 0;
+}
+
+/* ---- what all measures need ---- */
+
+static int
+make_dir(struct kn_bench *b, struct kn_err *e)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	if (!tmp || tmp[0] != '/' || strlen(tmp) > 40)
+		tmp = "/tmp";
+	snprintf(b->dir, sizeof b->dir, "%s/knit-bench.XXXXXX", tmp);
+	if (!mkdtemp(b->dir)) {
+		b->dir[0] = '\0';
+		return kn_err_sys(e, KN_EK_HOST, "make a directory in %s", tmp);
+	}
+	/* other sandboxes run as other users, and have to find the program */
+	if (chmod(b->dir, 0755) < 0)
+		return kn_err_sys(e, KN_EK_HOST, "open %s to others", b->dir);
+	snprintf(b->task, sizeof b->task, "%s/task", b->dir);
+	KN_OWN_FD int fd = open(b->task, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+	if (fd < 0 || fchmod(fd, 0755) < 0 ||
+	    kn_fd_write_all(fd, kn_bench_task_image,
+		(size_t)(kn_bench_task_image_end - kn_bench_task_image)) < 0)
+		return kn_err_sys(e, KN_EK_HOST, "write %s", b->task);
+	return 0;
+}
+
+static int
+load_policies(struct kn_bench *b, struct kn_err *e)
+{
+	const struct kn_policy_src bind = { .type = KN_SRC_MOUNT,
+		.text = b->task,
+		.at = KN_BENCH_TASK,
+		.label = "bench" };
+
+	if (kn_policy_load(NULL, 0, &b->plain, e) < 0 ||
+	    kn_policy_load(&bind, 1, &b->policy, e) < 0)
+		return -1;
+	return kn_env_build(&b->env, b->plain, (const char *const *)environ, e);
+}
+
+static int
+prepare(struct kn_bench *b, struct kn_err *e)
+{
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	b->start_ns = kn_clock_now();
+	snprintf(b->exe, sizeof b->exe, "/proc/self/exe");
+	kn_bench_block(b);
+	sigaction(SIGPIPE, &ignore, NULL);
+	if (kn_host_probe(&b->host, e) < 0)
+		return -1;
+	b->drop_uid = b->host.root ? b->host.worker_uid_base : 0;
+	return make_dir(b, e) < 0 || load_policies(b, e) < 0 ? -1 : 0;
+}
+
+static int
+remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static void
+end(struct kn_bench *b)
+{
+	if (b->dir[0])
+		nftw(b->dir, remove_one, CLOSE_DEPTH, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	kn_env_fini(&b->env);
+	kn_policy_free(b->policy);
+	kn_policy_free(b->plain);
+}
+
+/* ---- the verb ---- */
+
+static void
+tell(const struct measure *m)
+{
+	char line[128];
+	int n;
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	n = snprintf(line, sizeof line, "bench: %s\n", m->what);
+	(void)kn_fd_write_all(STDERR_FILENO, line, (size_t)n);
+}
+
+static int
+print(const struct kn_bench *b)
+{
+	char *text = b->json ? kn_report_bench_json(b) : kn_report_bench_table(b);
+	int rc = KN_EXIT_OURS;
+
+	if (!text)
+		kn_say(NULL, "bench: out of memory");
+	else if (kn_say_out(NULL, text, strlen(text)) == 0 &&
+		 (!b->json || kn_say_out(NULL, "\n", 1) == 0))
+		rc = KN_EXIT_OK;
+	free(text);
+	return rc;
+}
+
+static int
+run(struct kn_bench *b)
+{
+	struct kn_err e = { 0 };
+
+	if (prepare(b, &e) < 0)
+		return kn_say_error(NULL, &e);
+	for (int i = 0; i < MEASURE_N && !kn_bench_ending(b); i++) {
+		if (!(b->only & measures[i].numbers))
+			continue;
+		tell(&measures[i]);
+		measures[i].run(b);
+	}
+	if (b->signal)
+		return KN_EXIT_SIGNAL + b->signal;
+	return print(b);
+}
+
+int
+kn_cmd_bench(int argc, char **argv, unsigned closed)
+{
+	static struct kn_bench b = { .rounds = KN_BENCH_ROUNDS, .only = UINT32_MAX };
+	struct kn_err e = { 0 };
+	bool help = false;
+	int rc;
+
+	(void)closed;
+	if (parse(&b, argc, argv, &help, &e) < 0)
+		return kn_say_error(NULL, &e);
+	if (help)
+		return kn_say_out(NULL, help_text, strlen(help_text)) < 0 ? KN_EXIT_OURS
+									  : KN_EXIT_OK;
+	rc = run(&b);
+	end(&b);
+	return rc;
+}

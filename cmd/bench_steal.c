@@ -1,0 +1,186 @@
+/* cmd/bench_steal.c: M10, uneven tasks; M11, many of them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/bench.h"
+#include "ipc/clock.h"
+
+/* ---- M10 ---- */
+
+enum {
+	WORKERS = 4, /* the tasks sleep: more of them than CPUs is no matter */
+	TASKS = 96,
+	SHORT_US = 8000,
+	TIMES = 50, /* a long one is this much longer */
+	ONE_IN = 16
+};
+
+struct mix {
+	unsigned short_us;
+	int n;
+	char text[TASKS][12];
+	unsigned us[TASKS];
+};
+
+/* One in sixteen is long, at a place that looks like chance and is always the same. */
+static void
+plan(struct mix *m, bool quick)
+{
+	uint32_t x = 12345;
+
+	m->n = quick ? TASKS / 3 : TASKS;
+	m->short_us = quick ? SHORT_US / 4 : SHORT_US;
+	for (int i = 0; i < m->n; i++) {
+		m->us[i] = m->short_us;
+		snprintf(m->text[i], sizeof m->text[i], "%u", m->us[i]);
+	}
+	for (int i = 0; i + ONE_IN <= m->n; i += ONE_IN) {
+		int at;
+
+		x = x * 1664525u + 1013904223u;
+		at = i + (int)(x >> 16) % ONE_IN;
+		m->us[at] = m->short_us * TIMES;
+		snprintf(m->text[at], sizeof m->text[at], "%u", m->us[at]);
+	}
+}
+
+/* In the order given, each to whoever is free first; cells for nothing. */
+static double
+ideal_ms(const struct mix *m)
+{
+	uint64_t free_at[WORKERS] = { 0 }, end = 0;
+
+	for (int i = 0; i < m->n; i++) {
+		int w = 0;
+
+		for (int k = 1; k < WORKERS; k++)
+			if (free_at[k] < free_at[w])
+				w = k;
+		free_at[w] += m->us[i];
+		if (free_at[w] > end)
+			end = free_at[w];
+	}
+	return (double)end / 1000;
+}
+
+static uint32_t
+mix_task(void *ctx, int i, const char *argv[4])
+{
+	const struct mix *m = ctx;
+
+	argv[0] = KN_BENCH_TASK;
+	argv[1] = "pause-us";
+	argv[2] = i < 0 ? "2000" : m->text[i];
+	return 0;
+}
+
+void
+kn_bench_steal(struct kn_bench *b)
+{
+	struct kn_bench_row *on = kn_bench_row(
+	    b, "M10", "ms", "uneven tasks (1 in 16 is 50x), makespan, 4 workers");
+	struct kn_bench_row *off =
+	    kn_bench_row(b, "M10", "ms", "the same without stealing");
+	static struct mix m;
+	struct kn_bench_pool p = { .policy = b->policy,
+		.workers = WORKERS,
+		.warm = 2 * WORKERS,
+		.task = mix_task,
+		.ctx = &m };
+	struct kn_series with = { 0 }, without = { 0 }, ideal = { 0 };
+	uint64_t t0 = kn_clock_now(), stolen = 0;
+	struct kn_err e = { 0 };
+	int rc = 0;
+
+	plan(&m, b->quick);
+	p.n = m.n;
+	for (unsigned i = 0; rc == 0 && kn_bench_another(b, i, t0, 25000); i++) {
+		kn_series_add(&ideal, ideal_ms(&m));
+		p.no_steal = false;
+		if ((rc = kn_bench_pool(b, &p, &e)) < 0)
+			break;
+		kn_series_add(&with, p.ms);
+		stolen += p.stolen;
+		p.no_steal = true;
+		if ((rc = kn_bench_pool(b, &p, &e)) == 0)
+			kn_series_add(&without, p.ms);
+	}
+	if (rc < 0)
+		kn_bench_note(on, "%s", e.msg);
+	else
+		kn_bench_note(on, "%d tasks, %.1f of them taken back a round", m.n,
+		    with.n ? (double)stolen / (double)with.n : 0);
+	kn_bench_compare(on, &with, &ideal, "ideal list schedule");
+	kn_bench_at_most(on, 1.1);
+	kn_bench_compare(off, &without, &ideal, "ideal list schedule");
+	kn_series_fini(&with);
+	kn_series_fini(&without);
+	kn_series_fini(&ideal);
+}
+
+/* ---- M11 ---- */
+
+enum { MANY = 20000, FIRST = 1000, CHUNK = 1000, BUDGET_MS = 40000 };
+
+/* Tasks from..to, as far as time allows; *out_n: how many there were in all. */
+static int
+feed(struct kn_bench *b, struct kn_bench_child *c, unsigned from, unsigned to,
+    unsigned *out_n, struct kn_err *e)
+{
+	static const char argv[] = "[\"" KN_BENCH_TASK "\"]";
+	uint64_t t0 = kn_clock_now();
+
+	for (*out_n = from; *out_n < to;) {
+		unsigned n = to - *out_n < CHUNK ? to - *out_n : CHUNK;
+
+		if (kn_bench_child_tasks(c, argv, *out_n, n, NULL, e) < 0)
+			return -1;
+		*out_n += n;
+		if (kn_bench_ending(b) || kn_clock_now() - t0 > BUDGET_MS * KN_MS_NS)
+			break;
+	}
+	return 0;
+}
+
+static int
+peak(const struct kn_bench_child *c, struct kn_series *s, struct kn_err *e)
+{
+	long kib = kn_bench_proc_number(c->pid, "status", "VmHWM:");
+
+	if (kib <= 0)
+		return kn_err_set(e, KN_EK_HOST, "VmHWM cannot be read");
+	kn_series_add(s, (double)kib / 1024);
+	return 0;
+}
+
+void
+kn_bench_long(struct kn_bench *b)
+{
+	struct kn_bench_row *r =
+	    kn_bench_row(b, "M11", "MiB", "supervisor's peak memory at the end");
+	unsigned first = b->quick ? FIRST / 5 : FIRST, all = b->quick ? FIRST : MANY;
+	struct kn_series s = { 0 }, f = { 0 };
+	static struct kn_bench_child c;
+	unsigned done = 0, again;
+	struct kn_err e = { 0 };
+	int rc = kn_bench_child_start(b, &c, 2, &e);
+
+	if (rc == 0)
+		rc = feed(b, &c, 0, first, &done, &e);
+	if (rc == 0)
+		rc = peak(&c, &f, &e);
+	if (rc == 0 && (rc = feed(b, &c, first, all, &again, &e)) == 0)
+		done = again;
+	if (rc == 0)
+		rc = peak(&c, &s, &e);
+	if (kn_bench_child_end(&c, rc == 0 ? &e : NULL) < 0)
+		rc = -1;
+	if (rc < 0)
+		kn_bench_note(r, "%s", e.msg);
+	kn_bench_note(r, "run --tasks, after %u exec tasks against after %u%s", done,
+	    first, done < all ? "; no time for more" : "");
+	kn_bench_compare(r, &s, &f, "after the first tasks");
+	kn_bench_at_most(r, 1.05);
+	kn_series_fini(&s);
+	kn_series_fini(&f);
+}
