@@ -76,6 +76,8 @@ struct kn_entry {
 	enum kn_verdict refusal; /* REFUSED */
 	const char *why;	 /* REFUSED: text; static */
 	const char *over;	 /* stream that went over its cap where that kills */
+	const char *broken; /* stream that we could not carry on; broken_sys: why */
+	int broken_sys;
 	struct kn_io io;
 	struct kn_outcome_file *files;
 	size_t file_n, file_room;
@@ -89,6 +91,7 @@ struct kn_wk {
 	bool live; /* between SPAWNED and GONE */
 	bool ready, stopping, stop_acked;
 	bool reaped, sock_eof;
+	bool unread; /* its socket could not be read: not all it said is known */
 	uint64_t gone_by_ns; /* after the reap: report GONE at latest then */
 	const char *bad;     /* violated field, NULL: none */
 	bool bad_fed, boot_failed, rang, exited;
@@ -244,6 +247,8 @@ void kn_stream_watch_late(struct kn_sup *s, uint64_t now_ns);
 /* The task wrote more than it may to stream name: the end of it, if the policy says so.
  */
 void kn_stream_over(struct kn_entry *e, const char *name);
+/* A stream of the task cannot be read or written by us: never "ok" with half of it. */
+void kn_stream_broken(struct kn_entry *e, const char *name, int sys);
 /* The cell is dead: take what is left in the pipes. */
 void kn_stream_drain(struct kn_entry *e);
 void kn_stream_close(struct kn_entry *e);

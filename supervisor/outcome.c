@@ -64,6 +64,8 @@ judge(const struct kn_entry *e, struct kn_outcome *o)
 		.cwd = t->cwd,
 		.wall_ns = o->wall_us * 1000,
 		.over = e->over,
+		.broken = e->broken,
+		.broken_sys = e->broken_sys,
 		.stopping = s->stop_level > 0 };
 
 	if (e->over)

@@ -147,6 +147,15 @@ end_input(struct kn_relay *r)
 	kn_fd_close(&e->io.in_fd);
 }
 
+/* A stdin that nobody could read anything from (write-only, as nohup gives, or a
+ * directory) is an empty one, and so is a terminal that is not ours; anything else that
+ * fails would cut the input short. */
+static bool
+no_input(const struct kn_relay *r, int sys)
+{
+	return sys == EBADF || sys == EISDIR || (sys == EIO && isatty(r->from.fd));
+}
+
 /* True if there is something in the buffer. */
 static bool
 fill_in(struct kn_relay *r)
@@ -167,6 +176,8 @@ fill_in(struct kn_relay *r)
 		return true;
 	}
 	r->in.ended = true;
+	if (n < 0 && !no_input(r, errno))
+		kn_stream_broken(r->e, "stdin", errno);
 	if (r->e->task->pty && !r->ctrl_d) {
 		/* a terminal has no other way to say that the input has ended */
 		r->ctrl_d = true;
@@ -193,6 +204,8 @@ pump_in(struct kn_relay *r)
 		    r->in.buf + r->in.at, r->in.n);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
+		if (n < 0 && errno != EPIPE && !r->e->task->pty)
+			kn_stream_broken(r->e, "stdin", errno);
 		if (n < 0) { /* the task does not read any more */
 			r->in.ended = true;
 			end_input(r);
@@ -259,6 +272,8 @@ fill_out(struct kn_relay *r, int i)
 			end_output(r, i);
 		return false;
 	}
+	if (n < 0 && !(errno == EIO && r->e->task->pty))
+		kn_stream_broken(r->e, i ? "stderr" : "stdout", errno);
 	if (n <= 0) { /* EIO: nobody holds the terminal any more */
 		end_output(r, i);
 		return false;

@@ -117,6 +117,9 @@ kn_view_socket(struct kn_wk *w)
 		}
 		if (n < 0 && errno == EAGAIN)
 			return;
+		if (n < 0 && (errno == EINTR || errno == ENOMEM || errno == ENOBUFS) &&
+		    i < MESSAGES_PER_EVENT - 1)
+			continue;
 		if (n < 0 && errno == EMSGSIZE) {
 			kn_view_violation(w, "socket.descriptors");
 			continue;
@@ -124,6 +127,10 @@ kn_view_socket(struct kn_wk *w)
 		if (n == 0 && !hung_up(w->lw.sock)) {
 			kn_view_violation(w, "socket.empty");
 			continue;
+		}
+		if (n < 0 && errno != ECONNRESET) { /* that is an end of file too */
+			w->unread = true;
+			kn_launch_kill(s->launcher, w->index, &w->lw);
 		}
 		w->sock_eof = true;
 		kn_loop_del(&s->loop, &w->w_sock);

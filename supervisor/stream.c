@@ -93,6 +93,8 @@ feed_input(struct kn_entry *e)
 			n = write(io->in_fd, p, (size_t)n);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
+		if (n < 0 && errno != EPIPE)
+			kn_stream_broken(e, "stdin", errno);
 		if (n <= 0) { /* all written, or nobody reads it any more */
 			end_fd(e->sup, &io->in, &io->in_fd);
 			return;
@@ -121,6 +123,18 @@ kn_stream_over(struct kn_entry *e, const char *name)
 		    &e->sup->wk[e->worker], KN_MSG_KILL, e, KN_CAUSE_OUTPUT, NULL, 0);
 }
 
+void
+kn_stream_broken(struct kn_entry *e, const char *name, int sys)
+{
+	if (e->broken)
+		return;
+	e->broken = name;
+	e->broken_sys = sys;
+	if (e->state == KN_ENTRY_PLACED)
+		(void)kn_act_message(
+		    &e->sup->wk[e->worker], KN_MSG_KILL, e, KN_CAUSE_CANCEL, NULL, 0);
+}
+
 static void
 check_cap(struct kn_entry *e, const struct kn_cap *c, const char *name)
 {
@@ -130,7 +144,7 @@ check_cap(struct kn_entry *e, const struct kn_cap *c, const char *name)
 
 /* Read up to max bytes. Returns false once the stream has ended. */
 static bool
-take(struct kn_entry *e, int fd, struct kn_cap *cap, size_t max)
+take(struct kn_entry *e, int fd, struct kn_cap *cap, const char *name, size_t max)
 {
 	char *buf = e->sup->scratch;
 
@@ -139,8 +153,14 @@ take(struct kn_entry *e, int fd, struct kn_cap *cap, size_t max)
 
 		if (n == 0)
 			return false;
-		if (n < 0)
-			return errno == EAGAIN || errno == EINTR;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return true;
+		if (n < 0) {
+			kn_stream_broken(e, name, errno);
+			return false;
+		}
 		kn_cap_put(cap, buf, (size_t)n);
 		got += (size_t)n;
 	}
@@ -153,7 +173,8 @@ on_out(struct kn_watch *w, uint32_t events)
 	struct kn_entry *e = w->ctx;
 
 	(void)events;
-	if (!take(e, e->io.out_fd, &e->io.cap_out, READS_PER_EVENT * KN_SCRATCH_BYTES))
+	if (!take(e, e->io.out_fd, &e->io.cap_out, "stdout",
+		READS_PER_EVENT * KN_SCRATCH_BYTES))
 		end_fd(e->sup, &e->io.out, &e->io.out_fd);
 	check_cap(e, &e->io.cap_out, "stdout");
 }
@@ -164,7 +185,8 @@ on_err(struct kn_watch *w, uint32_t events)
 	struct kn_entry *e = w->ctx;
 
 	(void)events;
-	if (!take(e, e->io.err_fd, &e->io.cap_err, READS_PER_EVENT * KN_SCRATCH_BYTES))
+	if (!take(e, e->io.err_fd, &e->io.cap_err, "stderr",
+		READS_PER_EVENT * KN_SCRATCH_BYTES))
 		end_fd(e->sup, &e->io.err, &e->io.err_fd);
 	check_cap(e, &e->io.cap_err, "stderr");
 }
@@ -245,9 +267,9 @@ kn_stream_drain(struct kn_entry *e)
 	late_unlink(e);
 	end_fd(e->sup, &io->in, &io->in_fd);
 	if (io->out_fd >= 0) /* relayed streams are at their end by now */
-		(void)take(e, io->out_fd, &io->cap_out, DRAIN_MAX);
+		(void)take(e, io->out_fd, &io->cap_out, "stdout", DRAIN_MAX);
 	if (io->err_fd >= 0)
-		(void)take(e, io->err_fd, &io->cap_err, DRAIN_MAX);
+		(void)take(e, io->err_fd, &io->cap_err, "stderr", DRAIN_MAX);
 	if (e->task->stdio == KN_STDIO_CAPTURE) {
 		check_cap(e, &io->cap_out, "stdout");
 		check_cap(e, &io->cap_err, "stderr");
@@ -277,5 +299,5 @@ kn_stream_reset(struct kn_entry *e)
 	kn_cap_fini(&e->io.cap_err);
 	e->io.in_at = 0;
 	e->io.relayed[0] = e->io.relayed[1] = 0;
-	e->over = NULL;
+	e->over = e->broken = NULL;
 }

@@ -141,6 +141,16 @@ say_cancelled(const struct kn_verdict_in *in, struct kn_outcome *o)
 	    in->stopping ? "the run was stopped" : "by request");
 }
 
+/* Streams that we failed to carry on: neither the task's fault nor an end of it. */
+static void
+say_broken(const struct kn_verdict_in *in, struct kn_outcome *o)
+{
+	char buf[16];
+
+	say(o, KN_V_INTERNAL, "its %s could not be carried on: %s (%s)", in->broken,
+	    strerror(in->broken_sys), kn_errno_name(in->broken_sys, buf));
+}
+
 /* The task's own files and directory are its own fault; the rest of a cell is ours. */
 static void
 step_files(const struct kn_job_result *r, const char *err, struct kn_outcome *o)
@@ -309,6 +319,10 @@ by_result(const struct kn_verdict_in *in, struct kn_outcome *o)
 	}
 	if (r->oom_kills) {
 		say_memory(in, o);
+		return;
+	}
+	if (in->broken && (r->cause == KN_CAUSE_NONE || r->cause == KN_CAUSE_CANCEL)) {
+		say_broken(in, o);
 		return;
 	}
 	if (by_cause(in, o))

@@ -23,6 +23,8 @@ struct kn_verdict_in {
 	uint64_t wall_ns;    /* bounded by what the supervisor saw */
 	const char *over; /* stream that went over its cap where that kills, or NULL */
 	uint64_t over_cap;
+	const char *broken; /* stream that was cut short by our own failure, or NULL */
+	int broken_sys;
 	bool stopping;	  /* the pool is being stopped */
 	const char *note; /* launch error, name of a violated field, or NULL */
 };

@@ -198,6 +198,8 @@ on_result(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
 		bad = bad ? bad : "result";
 	if (!bad && r.file_n != e->file_n) {
 		kn_view_socket(w); /* files were sent before the result */
+		if (r.file_n != e->file_n && w->unread)
+			return; /* our failure: it is lost with its worker */
 		if (r.file_n != e->file_n)
 			bad = "result.file_n";
 	}

@@ -26,6 +26,7 @@ struct row {
 	struct kn_timeouts timeouts;
 	uint64_t wall_ms;
 	const char *over;
+	const char *broken;
 	bool stopping;
 	const char *note;
 	/* expected */
@@ -45,6 +46,29 @@ static const struct row rows[] = {
 	    .verdict = KN_V_EXIT,
 	    .started = true,
 	    .exit_code = 3 },
+	{ .name = "exit 0, but its output is not all there",
+	    .r = { .wait_status = EXITED(0) },
+	    .broken = "stdout",
+	    .verdict = KN_V_INTERNAL,
+	    .started = true,
+	    .says = "its stdout could not be carried on: Input/output error (EIO)" },
+	{ .name = "killed because its input is not all there",
+	    .r = { .cause = KN_CAUSE_CANCEL, .wait_status = KILLED(SIGKILL) },
+	    .broken = "stdin",
+	    .verdict = KN_V_INTERNAL,
+	    .started = true,
+	    .exit_code = -1,
+	    .signal = SIGKILL,
+	    .says = "its stdin" },
+	{ .name = "a limit before that stands",
+	    .r = { .cause = KN_CAUSE_HARD, .wait_status = KILLED(SIGKILL) },
+	    .timeouts = { .hard_ms = 5 },
+	    .broken = "stdout",
+	    .verdict = KN_V_TIMEOUT,
+	    .started = true,
+	    .exit_code = -1,
+	    .signal = SIGKILL,
+	    .says = "5 ms" },
 	{ .name = "exit 137 is an exit",
 	    .r = { .wait_status = EXITED(137) },
 	    .verdict = KN_V_EXIT,
@@ -323,6 +347,8 @@ every_row_of_the_table(void **state)
 			.program = "prog",
 			.wall_ns = w->wall_ms * KN_MS_NS,
 			.over = w->over,
+			.broken = w->broken,
+			.broken_sys = EIO,
 			.over_cap = w->over && strcmp(w->over, "stdout") == 0
 					? w->limits.stdout_bytes
 					: w->limits.stderr_bytes,
