@@ -185,7 +185,7 @@ advance(struct sim *s)
 	uint32_t who = WORKERS;
 
 	if (core_ns != 0) {
-		uint64_t late_ns = s->honest ? 0 : rnd_in(s, 0, 2000) * 1000;
+		uint64_t late_ns = s->honest ? 0 : rnd_in(s, 0, 1000 + s->read_us) * 1000;
 		core_ns = (core_ns > s->now_ns ? core_ns : s->now_ns) + late_ns;
 		shell_ns = core_ns < shell_ns ? core_ns : shell_ns;
 	}

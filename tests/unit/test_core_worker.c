@@ -260,6 +260,33 @@ late_while_being_published(void **state)
 	free(f.storage);
 }
 
+/* Its worker goes before TAKE_BACK is answered, and another task comes back before it.
+ */
+static void
+late_while_being_taken_back(void **state)
+{
+	struct fixture f;
+	struct kn_event ev = {
+		.type = KN_EV_SUBMIT, .task = 1, .submit = { .queue_ms = 10 }
+	};
+
+	(void)state;
+	bring_publishing(&f);
+	feed(&f, KN_EV_PUBLISHED, 0);
+	ev.now_ns = f.now_ns;
+	f.n = kn_pool_step(f.p, &ev, f.out);
+	assert_int_equal(count(&f, KN_ACT_PUBLISH), 1);
+	feed(&f, KN_EV_PUBLISHED, 1);
+	f.now_ns += 20 * KN_CORE_MS;
+	feed(&f, KN_EV_TIMER, 0);
+	assert_int_equal(count(&f, KN_ACT_TAKE_BACK), 1);
+	feed(&f, KN_EV_GONE, 0);
+	assert_int_equal(count(&f, KN_ACT_ANSWER), 1);
+	assert_int_equal(f.out[0].task, 1);
+	assert_int_equal(f.out[0].how, KN_HOW_QUEUE_TIMEOUT);
+	free(f.storage);
+}
+
 static void
 claimed_when_the_grace_is_over(void **state)
 {
@@ -305,6 +332,7 @@ main(void)
 		cmocka_unit_test(a_result_of_no_task_kills_and_touches_nothing),
 		cmocka_unit_test(cancelled_while_being_published),
 		cmocka_unit_test(late_while_being_published),
+		cmocka_unit_test(late_while_being_taken_back),
 		cmocka_unit_test(claimed_when_the_grace_is_over),
 		cmocka_unit_test(a_gen_is_never_0),
 	};
