@@ -197,13 +197,14 @@ check_starts(const struct kn_ftable *t, struct kn_err *e)
 	    "group @default has it");
 }
 
-int
-kn_filter_build(const struct kn_policy *policy, struct kn_filter *out, struct kn_err *e)
+static int
+build(const struct kn_policy *policy, bool watched, struct kn_filter *out,
+    struct kn_err *e)
 {
 	struct kn_ftable t;
 	bool stub[KN_NR_MAX];
 	struct kn_filter f = { 0 };
-	if (kn_ftable_init(&t, policy, e) < 0)
+	if (kn_ftable_init(&t, policy, watched, e) < 0)
 		return -1;
 	kn_filter_stub_calls(stub);
 	struct program *p = calloc(2, sizeof *p);
@@ -225,6 +226,19 @@ kn_filter_build(const struct kn_policy *policy, struct kn_filter *out, struct kn
 	}
 	*out = f;
 	return 0;
+}
+
+int
+kn_filter_build(const struct kn_policy *p, struct kn_filter *out, struct kn_err *e)
+{
+	return build(p, false, out, e);
+}
+
+int
+kn_filter_build_watched(
+    const struct kn_policy *p, struct kn_filter *out, struct kn_err *e)
+{
+	return build(p, true, out, e);
 }
 
 void

@@ -19,6 +19,11 @@ struct kn_filter {
 	uint32_t worker_n, cell_n;   /* instructions; checked <= 4096 */
 };
 int kn_filter_build(const struct kn_policy *p, struct kn_filter *out, struct kn_err *e);
+/* As kn_filter_build, for a machine where no cgroup counts the task's memory and the
+ * stub watches its processes instead: what lets memory lie outside of every process
+ * (memfd_create, shmget) answers ENOSYS, unless a rule names the call. */
+int kn_filter_build_watched(
+    const struct kn_policy *p, struct kn_filter *out, struct kn_err *e);
 void kn_filter_fini(struct kn_filter *f);
 /* Called by the policy check: 0, or -1 with the unknown group or call named. */
 int kn_filter_check_group(const char *group, struct kn_err *e);

@@ -71,6 +71,8 @@ const struct kn_guard kn_filter_guards[] = {
 	      "settimeofday", "clock_settime", "clock_settime64", "clock_adjtime",
 	      "clock_adjtime64", "adjtimex", "stime", "move_pages", "migrate_pages"),
 	    EPERM, .why = "Administers the machine." },
+	{ N("memfd_create", "memfd_secret", "shmget"), ENOSYS, KN_GUARD_WATCHED,
+	    .why = "Memory that belongs to no process is seen by no one who watches." },
 	{ N("vmsplice"), EPERM,
 	    .why =
 		"Gives away pages that stay writable; a history of holes, no users." },

@@ -45,11 +45,16 @@ extern const struct kn_fgroup kn_filter_groups[];
 extern const size_t kn_filter_group_n;
 
 /* ---- guards ---- */
-enum kn_guard_net { KN_GUARD_ALWAYS, KN_GUARD_NET_NONE, KN_GUARD_NET_HOST };
+enum kn_guard_when {
+	KN_GUARD_ALWAYS,
+	KN_GUARD_NET_NONE,
+	KN_GUARD_NET_HOST,
+	KN_GUARD_WATCHED, /* memory is watched, not counted by a cgroup */
+};
 struct kn_guard {
 	const char *const *names;
 	unsigned errno_ret; /* 0: go on to what the groups say */
-	enum kn_guard_net net;
+	enum kn_guard_when when;
 	size_t arg_n;
 	struct kn_seccomp_arg args[2]; /* all must hold */
 	const char *why;
@@ -79,7 +84,8 @@ struct kn_ftable {
 	uint32_t arch;	   /* AUDIT_ARCH_* */
 	uint32_t unlisted; /* SECCOMP_RET_* for numbers that nothing names */
 };
-int kn_ftable_init(struct kn_ftable *t, const struct kn_policy *p, struct kn_err *e);
+int kn_ftable_init(
+    struct kn_ftable *t, const struct kn_policy *p, bool watched, struct kn_err *e);
 void kn_ftable_fini(struct kn_ftable *t);
 /* What the policy says about a call: a SECCOMP_RET_* value. */
 uint32_t kn_ftable_decide(

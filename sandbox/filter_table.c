@@ -85,12 +85,13 @@ add_rules(struct kn_ftable *t, const struct kn_policy *p, struct kn_err *e)
 
 static int
 add_guards(struct kn_ftable *t, const struct kn_policy *p, const bool *grouped,
-    struct kn_err *e)
+    bool watched, struct kn_err *e)
 {
 	for (size_t i = 0; i < kn_filter_guard_n; i++) {
 		const struct kn_guard *g = &kn_filter_guards[i];
-		if ((g->net == KN_GUARD_NET_NONE && p->network != KN_NET_NONE) ||
-		    (g->net == KN_GUARD_NET_HOST && p->network != KN_NET_HOST))
+		if ((g->when == KN_GUARD_NET_NONE && p->network != KN_NET_NONE) ||
+		    (g->when == KN_GUARD_NET_HOST && p->network != KN_NET_HOST) ||
+		    (g->when == KN_GUARD_WATCHED && !watched))
 			continue;
 		for (size_t j = 0; g->names[j]; j++) {
 			int nr = kn_filter_nr(g->names[j]);
@@ -155,7 +156,8 @@ close_lists(struct kn_ftable *t, const bool *grouped, struct kn_err *e)
 }
 
 int
-kn_ftable_init(struct kn_ftable *t, const struct kn_policy *p, struct kn_err *e)
+kn_ftable_init(
+    struct kn_ftable *t, const struct kn_policy *p, bool watched, struct kn_err *e)
 {
 	bool grouped[KN_NR_MAX] = { 0 };
 	memset(t, 0, sizeof *t);
@@ -163,7 +165,8 @@ kn_ftable_init(struct kn_ftable *t, const struct kn_policy *p, struct kn_err *e)
 	t->arch = seccomp_arch_native();
 	t->unlisted = ret_of(p->seccomp.unlisted, p->seccomp.unlisted_errno);
 	if (mark_groups(p, grouped, e) < 0 || add_rules(t, p, e) < 0 ||
-	    add_guards(t, p, grouped, e) < 0 || close_lists(t, grouped, e) < 0) {
+	    add_guards(t, p, grouped, watched, e) < 0 ||
+	    close_lists(t, grouped, e) < 0) {
 		kn_ftable_fini(t);
 		return -1;
 	}

@@ -77,10 +77,14 @@ static int
 boot(struct kn_wk *w, struct kn_err *e)
 {
 	struct kn_sup *s = w->sup;
+	enum kn_layer_state memory =
+	    kn_launcher_layers(s->launcher)->state[KN_LAYER_CG_MEMORY];
 
 	/* compiled while the launcher starts, once for all workers */
 	if (!s->filter_built) {
-		if (kn_filter_build(s->policy, &s->filter, e) < 0)
+		if ((memory == KN_LAYER_DEGRADED
+			    ? kn_filter_build_watched(s->policy, &s->filter, e)
+			    : kn_filter_build(s->policy, &s->filter, e)) < 0)
 			return kn_err_wrap(e, "system call filter");
 		s->filter_built = true;
 		KN_LOG(&s->log, KN_NS_POLICY, KN_LOG_POOL,

@@ -59,7 +59,7 @@ subject_open(struct subject *s, const char *preset, const char *rules, const cha
 	free(set);
 	if (kn_filter_build(s->policy, &s->filter, &e) < 0)
 		fail_msg("%s", e.msg);
-	assert_int_equal(kn_ftable_init(&s->table, s->policy, &e), 0);
+	assert_int_equal(kn_ftable_init(&s->table, s->policy, false, &e), 0);
 }
 
 static void

@@ -81,6 +81,27 @@ a_host_network_still_has_no_raw_sockets(void **state)
 	subject_close(&s);
 }
 
+/* Without a cgroup the memory of processes is watched: none may lie outside of them. */
+static void
+watched_memory_belongs_to_a_process(void **state)
+{
+	struct subject s;
+	struct kn_filter watched;
+	struct kn_err e;
+	(void)state;
+	subject_open(&s, "default", NULL, NULL);
+	assert_int_equal(ASK(&s, SYS_memfd_create, 0), ALLOW);
+	assert_int_equal(ASK(&s, SYS_shmget, 0), ALLOW);
+	assert_int_equal(kn_filter_build_watched(s.policy, &watched, &e), 0);
+	kn_filter_fini(&s.filter);
+	kn_ftable_fini(&s.table);
+	s.filter = watched;
+	assert_int_equal(kn_ftable_init(&s.table, s.policy, true, &e), 0);
+	assert_int_equal(ASK(&s, SYS_memfd_create, 0), ERR(ENOSYS));
+	assert_int_equal(ASK(&s, SYS_shmget, 0), ERR(ENOSYS));
+	subject_close(&s);
+}
+
 static void
 python_may_have_local_sockets(void **state)
 {
@@ -118,6 +139,7 @@ main(void)
 		cmocka_unit_test(the_default_preset_refuses_and_allows),
 		cmocka_unit_test(set_user_id_files_cannot_be_made),
 		cmocka_unit_test(a_host_network_still_has_no_raw_sockets),
+		cmocka_unit_test(watched_memory_belongs_to_a_process),
 		cmocka_unit_test(python_may_have_local_sockets),
 		cmocka_unit_test(the_judge_kills_hostile_calls),
 	};
