@@ -9,9 +9,9 @@
 
 enum {
 	WORKERS = 4, /* the tasks sleep: more of them than CPUs is no matter */
-	TASKS = 96,
-	SHORT_US = 8000,
-	TIMES = 50, /* a long one is this much longer */
+	TASKS = 64,
+	SHORT_US = 20000, /* so long that it is the order that counts, not the cells */
+	TIMES = 50,	  /* a long one is this much longer */
 	ONE_IN = 16
 };
 
@@ -28,8 +28,8 @@ plan(struct mix *m, bool quick)
 {
 	uint32_t x = 12345;
 
-	m->n = quick ? TASKS / 3 : TASKS;
-	m->short_us = quick ? SHORT_US / 4 : SHORT_US;
+	m->n = quick ? TASKS / 2 : TASKS;
+	m->short_us = quick ? SHORT_US / 8 : SHORT_US;
 	for (int i = 0; i < m->n; i++) {
 		m->us[i] = m->short_us;
 		snprintf(m->text[i], sizeof m->text[i], "%u", m->us[i]);
@@ -108,7 +108,8 @@ kn_bench_steal(struct kn_bench *b)
 	if (rc < 0)
 		kn_bench_note(on, "%s", e.msg);
 	else
-		kn_bench_note(on, "%d tasks, %.1f of them taken back a round", m.n,
+		kn_bench_note(on, "%d tasks of %.3g ms and up, %.1f taken back a round",
+		    m.n, m.short_us / 1e3,
 		    with.n ? (double)stolen / (double)with.n : 0);
 	kn_bench_compare(on, &with, &ideal, "ideal list schedule");
 	kn_bench_at_most(on, 1.1);
