@@ -16,9 +16,9 @@ struct kn_pchunk {
 };
 
 void *
-kn_pmem_new(struct kn_pmem *m, size_t n, struct kn_err *e)
+kn_pmem_room(struct kn_pmem *m, size_t n, struct kn_err *e)
 {
-	struct kn_pchunk *c = calloc(1, sizeof *c + (n ? n : 1));
+	struct kn_pchunk *c = malloc(sizeof *c + (n ? n : 1));
 	if (!c) {
 		kn_err_set(e, KN_EK_HOST, "policy: out of memory");
 		return NULL;
@@ -28,12 +28,21 @@ kn_pmem_new(struct kn_pmem *m, size_t n, struct kn_err *e)
 	return c->bytes;
 }
 
+void *
+kn_pmem_new(struct kn_pmem *m, size_t n, struct kn_err *e)
+{
+	void *p = kn_pmem_room(m, n, e);
+	return p ? memset(p, 0, n) : NULL;
+}
+
 char *
 kn_pmem_dup(struct kn_pmem *m, const void *p, size_t n, struct kn_err *e)
 {
-	char *s = kn_pmem_new(m, n + 1, e);
-	if (s)
+	char *s = kn_pmem_room(m, n + 1, e);
+	if (s) {
 		memcpy(s, p, n);
+		s[n] = 0;
+	}
 	return s;
 }
 

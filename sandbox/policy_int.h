@@ -32,7 +32,9 @@ enum {
 struct kn_pmem {
 	struct kn_pchunk *first;
 };
-/* Zeroed. NULL with e. */
+/* NULL with e. */
+void *kn_pmem_room(struct kn_pmem *m, size_t n, struct kn_err *e);
+/* The same, zeroed. */
 void *kn_pmem_new(struct kn_pmem *m, size_t n, struct kn_err *e);
 char *kn_pmem_dup(struct kn_pmem *m, const void *p, size_t n, struct kn_err *e);
 char *kn_pmem_fmt(struct kn_pmem *m, struct kn_err *e, const char *fmt, ...)

@@ -101,14 +101,14 @@ add_link(struct kn_pol *p, struct kn_mount_list *l, const char *text, const char
 	return m.source && m.at ? add(p, l, m, e) : -1;
 }
 
+/* data lives as long as the policy. */
 static int
 add_data(struct kn_pol *p, struct kn_mount_list *l, const char *at, const void *data,
     size_t n, struct kn_err *e)
 {
-	struct kn_mount m = { .type = KN_MOUNT_DATA, .data_n = n };
-	m.data = kn_pmem_dup(&p->mem, data, n, e);
+	struct kn_mount m = { .type = KN_MOUNT_DATA, .data = data, .data_n = n };
 	m.at = kn_pmem_dup(&p->mem, at, strlen(at), e);
-	return m.data && m.at ? add(p, l, m, e) : -1;
+	return m.at ? add(p, l, m, e) : -1;
 }
 
 /* /bin and its like: what they are on this machine. */
@@ -146,7 +146,7 @@ add_file(struct kn_pol *p, struct kn_mount_list *l, const char *path, struct kn_
 	    st.st_size > KN_ROOT_FILE_MAX)
 		return 0;
 	size_t size = (size_t)st.st_size;
-	char *buf = kn_pmem_new(&p->mem, size + 1, e);
+	char *buf = kn_pmem_room(&p->mem, size, e);
 	if (!buf)
 		return -1;
 	ssize_t got = pread(fd, buf, size, 0);

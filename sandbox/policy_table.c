@@ -273,11 +273,10 @@ kn_policy_key(const char *path)
 	return NULL;
 }
 
-/* The last component, if `path` is directly below `parent`; else NULL. */
+/* The last component, if `path` is directly below `parent` (n bytes); else NULL. */
 static const char *
-member_of(const char *path, const char *parent)
+member_of(const char *path, const char *parent, size_t n)
 {
-	size_t n = strlen(parent);
 	if (strncmp(path, parent, n) != 0 || path[n] != '/' ||
 	    strchr(path + n + 1, '/'))
 		return NULL;
@@ -288,8 +287,9 @@ const struct kn_key *
 kn_policy_key_child(const char *path, const char *name)
 {
 	const struct kn_key *any = NULL;
+	size_t n = strlen(path);
 	for (size_t i = 0; i < kn_policy_key_n; i++) {
-		const char *m = member_of(kn_policy_keys[i].path, path);
+		const char *m = member_of(kn_policy_keys[i].path, path, n);
 		if (m && strcmp(m, "*") == 0)
 			any = &kn_policy_keys[i];
 		else if (m && strcmp(m, name) == 0)
@@ -357,7 +357,7 @@ kn_policy_key_near(const char *path, const char *name)
 	const char *best = NULL;
 	unsigned best_d = 99;
 	for (size_t i = 0; i < kn_policy_key_n; i++) {
-		const char *m = member_of(kn_policy_keys[i].path, path);
+		const char *m = member_of(kn_policy_keys[i].path, path, strlen(path));
 		unsigned d = m ? distance(name, m) : 99;
 		if (d < best_d) {
 			best = m;

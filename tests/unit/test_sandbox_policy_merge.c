@@ -38,6 +38,21 @@ objects_merge_arrays_append_null_removes_later_wins(void **state)
 	kn_policy_free(p);
 }
 
+/* Loading does not check them again. */
+static void
+presets_pass_the_check_that_files_must(void **state)
+{
+	(void)state;
+	for (const char *const *name = kn_policy_presets(); *name; name++) {
+		struct kn_pdoc d = { 0 };
+		struct kn_err e = { 0 };
+		if (kn_pdoc_preset(&d, *name, &e) < 0 ||
+		    kn_policy_check_doc(&d, &e) < 0)
+			fail_msg("%s: %s", *name, e.msg);
+		kn_pdoc_fini(&d);
+	}
+}
+
 static void
 a_base_is_applied_once(void **state)
 {
@@ -202,6 +217,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(objects_merge_arrays_append_null_removes_later_wins),
+		cmocka_unit_test(presets_pass_the_check_that_files_must),
 		cmocka_unit_test(a_base_is_applied_once),
 		cmocka_unit_test(extends_null_stands_alone),
 		cmocka_unit_test(groups_replace_then_add_then_remove),
