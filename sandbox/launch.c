@@ -246,7 +246,6 @@ build(struct kn_launcher *l, struct kn_err *e)
 		return -1;
 	if (plan_data(l, e) < 0 || build_argv(l, e) < 0)
 		return -1;
-	kn_cgroup_sweep();
 	if (kn_cgroup_open(l->host->no_cgroups ? NULL : l->pool_id, l->worker_n,
 		&l->cgroup, e) < 0 ||
 	    kn_launch_layers(l->policy, l->host, l->cgroup, &l->layers, e) < 0)

@@ -116,5 +116,9 @@ kn_launch_boot(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 	for (int i = 0; i < KN_BOOT_FD_N; i++)
 		kn_fd_close(&fds[i]);
 	free(b.binds);
+	if (rc == 0 && !l->swept) {
+		l->swept = true;
+		kn_cgroup_sweep();
+	}
 	return rc < 0 ? kn_err_wrap(e, "worker %u", (unsigned)w) : 0;
 }

@@ -46,6 +46,7 @@ struct kn_launcher {
 	int args_fd;	       /* sealed memfd, or -1 */
 	int stub_fd, null_fd;
 	struct kn_guard guard;
+	bool swept; /* what dead supervisors left; once, while the first bwrap starts */
 };
 
 /* Decide each layer, or refuse by name. */
