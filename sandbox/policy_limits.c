@@ -91,10 +91,10 @@ struct ask {
 static int
 tighten_one(const struct ask *a, struct kn_err *e)
 {
-	const struct kn_key *k = kn_policy_key(a->pointer);
 	bool none = a->zero_is_none && a->want == 0;
 	if (!a->has)
 		return 0;
+	const struct kn_key *k = kn_policy_key(a->pointer);
 	if (k && !none && (a->want > (uint64_t)k->max || (int64_t)a->want < k->min))
 		return kn_err_set(e, KN_EK_CONFIG,
 		    "%s: %llu is out of range (%lld to %lld)", a->pointer,
