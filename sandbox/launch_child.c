@@ -110,6 +110,23 @@ leave_session(const struct kn_child *c)
 	return 0;
 }
 
+/* Until the guard exists. If the supervisor dies before that, the pipe ends. */
+static int
+await_go(const struct kn_child *c)
+{
+	char byte;
+	ssize_t n;
+
+	if (c->go[0] < 0)
+		return 0;
+	close(c->go[1]);
+	while ((n = read(c->go[0], &byte, 1)) < 0 && errno == EINTR)
+		;
+	if (n == 0)
+		errno = ESRCH;
+	return n == 1 ? 0 : -1;
+}
+
 /* The copies are made before the mount namespace is left: a descriptor of the old one
  * cannot be cloned from within the new. Detached trees can go anywhere. */
 static void
@@ -236,6 +253,8 @@ kn_child_run(const struct kn_child *c)
 		report = c->report_fd;
 	if (reset_signals() < 0)
 		die(report, KN_STEP_SIGNALS, 0);
+	if (await_go(c) < 0)
+		die(report, KN_STEP_PARENT, 0);
 	if (leave_session(c) < 0)
 		die(report, KN_STEP_SESSION, 0);
 	for (size_t i = 0; i < c->join_n; i++)

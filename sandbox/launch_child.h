@@ -60,6 +60,8 @@ struct kn_child {
 	int report_fd;		      /* write end, close-on-exec */
 	int parent_pidfd;	      /* of the supervisor */
 	volatile int32_t *guard_slot; /* launch_guard.h */
+	/* A pipe: nothing is begun before a byte comes; -1: begin at once. */
+	int go[2];
 	int null_fd, stderr_fd, sock_fd, stub_fd, args_fd /* or -1 */;
 	/* Files by content: they become KN_CHILD_DATA_FD and up. */
 	const struct kn_child_data *data;

@@ -69,10 +69,17 @@ static void __attribute__((noreturn)) guard_run(const struct kn_guard *g)
 	_exit(0);
 }
 
+bool
+kn_guard_alive(const struct kn_guard *g)
+{
+	struct pollfd dead = { .fd = g->proc.pidfd, .events = POLLIN };
+
+	return g->proc.pidfd >= 0 && poll(&dead, 1, 0) == 0;
+}
+
 int
 kn_guard_ensure(struct kn_guard *g, struct kn_err *e)
 {
-	struct pollfd dead = { .fd = g->proc.pidfd, .events = POLLIN };
 	int pidfd = -1;
 	struct clone_args ca = {
 		.flags = CLONE_PIDFD,
@@ -81,7 +88,7 @@ kn_guard_ensure(struct kn_guard *g, struct kn_err *e)
 	};
 	long pid;
 
-	if (g->proc.pidfd >= 0 && poll(&dead, 1, 0) == 0)
+	if (kn_guard_alive(g))
 		return 0;
 	kn_proc_close(&g->proc);
 	pid = syscall(SYS_clone3, &ca, sizeof(ca));

@@ -10,6 +10,7 @@
 #ifndef KN_SANDBOX_LAUNCH_GUARD_H
 #define KN_SANDBOX_LAUNCH_GUARD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "ipc/fd.h"
@@ -30,8 +31,9 @@ struct kn_guard {
 
 int kn_guard_open(struct kn_guard *g, uint32_t group_n, struct kn_err *e);
 void kn_guard_close(struct kn_guard *g); /* also of a zeroed one with pidfds -1 */
-/* Start it, or again if it is dead. Called after the fork of a launching child and
- * before its exec is awaited: until then the child finds out by itself. */
+bool kn_guard_alive(const struct kn_guard *g);
+/* Start it, or again if it is dead. The first launching child is forked before it, so
+ * that it is the elder, and held until the guard exists (launch_child.h, go). */
 int kn_guard_ensure(struct kn_guard *g, struct kn_err *e);
 
 #endif

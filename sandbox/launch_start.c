@@ -27,18 +27,21 @@ enum {
 	GONE_WAIT_MS = 1000   /* from the launcher's end to its sandbox's */
 };
 
-/* Both ends of everything that a start makes. */
+/* Both ends of everything that a start makes. go: for a child that waits for the guard.
+ */
 struct ends {
-	int report[2], sock[2], err[2];
+	int report[2], sock[2], err[2], go[2];
 };
 
 static int
-make_ends(struct ends *x, struct kn_launched *lw, struct kn_err *e)
+make_ends(struct ends *x, bool hold, struct kn_launched *lw, struct kn_err *e)
 {
 	if (pipe2(x->report, O_CLOEXEC) < 0 || pipe2(x->err, O_CLOEXEC) < 0)
 		return kn_err_sys(e, KN_EK_HOST, "make a pipe");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, x->sock) < 0)
 		return kn_err_sys(e, KN_EK_HOST, "make a socket pair");
+	if (hold && pipe2(x->go, O_CLOEXEC) < 0)
+		return kn_err_sys(e, KN_EK_HOST, "make a pipe");
 	if (fcntl(x->err[0], F_SETFL, O_NONBLOCK) < 0)
 		return kn_err_sys(e, KN_EK_HOST, "prepare a pipe");
 	lw->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -54,6 +57,7 @@ close_ends(struct ends *x)
 		kn_fd_close(&x->report[i]);
 		kn_fd_close(&x->sock[i]);
 		kn_fd_close(&x->err[i]);
+		kn_fd_close(&x->go[i]);
 	}
 }
 
@@ -179,25 +183,39 @@ plan(
 	return 0;
 }
 
+/* With the guard in place the child may begin. */
+static int
+release_child(struct kn_launcher *l, struct ends *x, struct kn_err *e)
+{
+	if (kn_guard_ensure(&l->guard, e) < 0)
+		return -1;
+	if (x->go[1] >= 0 && write(x->go[1], "", 1) != 1)
+		return kn_err_sys(e, KN_EK_LAUNCH, "let the launching process begin");
+	return 0;
+}
+
 int
 kn_launch_start(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
     struct kn_launched *out, struct kn_err *e)
 {
-	struct ends x = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	struct ends x = { { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
 	struct kn_launched lw = KN_LAUNCHED_NONE;
 	struct kn_child c = { 0 };
 	int join[KN_CGROUP_TREES_MAX];
 
 	(void)incarnation; /* the boot record carries it */
-	if (plan(l, w, &c, join, e) < 0 || make_ends(&x, &lw, e) < 0)
+	if (plan(l, w, &c, join, e) < 0 ||
+	    make_ends(&x, !kn_guard_alive(&l->guard), &lw, e) < 0)
 		goto fail;
 	c.report_fd = x.report[1];
 	c.stderr_fd = x.err[1];
 	c.sock_fd = x.sock[1];
+	c.go[0] = x.go[0];
+	c.go[1] = x.go[1];
 	if (spawn(&c, kn_cgroup_clone_fd(l->cgroup, w), &lw.proc, e) < 0)
 		goto fail;
 	kn_fd_close(&x.report[1]);
-	if (kn_guard_ensure(&l->guard, e) < 0 || await_exec(l, x.report[0], e) < 0)
+	if (release_child(l, &x, e) < 0 || await_exec(l, x.report[0], e) < 0)
 		goto fail;
 	lw.sock = kn_fd_take(&x.sock[0]);
 	lw.err_fd = kn_fd_take(&x.err[0]);
