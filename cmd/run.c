@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cmd/run_int.h"
@@ -67,6 +68,37 @@ open_outputs(struct kn_run *r, struct kn_err *e)
 		 open_output("--report", r->opt.report, &r->report_fd, e) < 0)
 		return -1;
 	return 0;
+}
+
+static void
+stop_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+	sigaddset(set, SIGQUIT);
+}
+
+void
+kn_run_hold_signals(struct kn_run *r)
+{
+	sigset_t set;
+
+	stop_signals(&set);
+	sigprocmask(SIG_BLOCK, &set, &r->mask);
+}
+
+void
+kn_run_free_signals(const struct kn_run *r)
+{
+	const struct timespec now = { 0, 0 };
+	sigset_t set;
+
+	stop_signals(&set);
+	while (sigtimedwait(&set, NULL, &now) > 0)
+		;
+	sigprocmask(SIG_SETMASK, &r->mask, NULL);
 }
 
 int

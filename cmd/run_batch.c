@@ -203,6 +203,7 @@ go(struct batch *b)
 
 	if (open_input(b, &e) < 0)
 		return kn_say_error(&r->voice, &e);
+	kn_run_hold_signals(r);
 	if (open_all(b, &e) < 0 || kn_sup_run(b->sup, &signo, &e) < 0)
 		failed = true;
 	if (b->lines) {
@@ -228,6 +229,7 @@ go(struct batch *b)
 	b->sup = NULL;
 	kn_batch_close(b->lines);
 	b->lines = NULL;
+	kn_run_free_signals(r); /* a reader that never comes is the caller's to end */
 	finish_output(b);
 	if (!r->voice.quiet && !failed)
 		kn_progress_summary(&b->progress, b->workers, c.worker_lost);

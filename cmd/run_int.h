@@ -3,6 +3,8 @@
 #ifndef KN_CMD_RUN_INT_H
 #define KN_CMD_RUN_INT_H
 
+#include <signal.h>
+
 #include "cmd/cmd.h"
 #include "cmd/opt.h"
 #include "ipc/err.h"
@@ -21,12 +23,18 @@ struct kn_run {
 	struct kn_env env;
 	struct kn_sup_options sup;
 	int trace_fd, report_fd; /* -1: none; report_fd may be 1 */
+	sigset_t mask;		 /* of the caller, while signals are held */
 };
 
 /* Each returns the exit code. */
 int kn_run_single(struct kn_run *r);
 int kn_run_batch(struct kn_run *r);
 
+/* Hold the signals that stop a run from before the supervisor exists until nothing that
+ * it made is left: the supervisor takes its own share meanwhile, and one that comes
+ * while it tidies up must not end us halfway. Freeing drops those that came. */
+void kn_run_hold_signals(struct kn_run *r);
+void kn_run_free_signals(const struct kn_run *r);
 /* One line for each layer that something weaker stands in for. */
 void kn_run_tell_layers(const struct kn_run *r, const struct kn_layers *l);
 /* Write and close the report. Frees text. -1 after saying why not. */

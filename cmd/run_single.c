@@ -222,6 +222,7 @@ go(struct single *s)
 		return kn_say_error(&r->voice, &e);
 	if (r->opt.out_dir && (s->out_dir = kn_collect_open(r->opt.out_dir, &e)) < 0)
 		return kn_say_error(&r->voice, &e);
+	kn_run_hold_signals(r); /* to the end: nothing waits after it */
 	if (kn_sup_open(r->policy, &r->host, &r->sup, &cb, &s->sup, &e) < 0)
 		return failed(s, &e);
 	kn_run_tell_layers(r, kn_sup_layers(s->sup));
