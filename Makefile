@@ -171,7 +171,17 @@ $(B)/tests/stress/%: $(B)/tests/stress/%.o $(B)/libknit.a
 	$(Q)$(CC) $(ldflags) -o $@ $^ $(lib_libs) -lpthread
 .PRECIOUS: $(B)/tests/stress/%.o
 
-.PHONY: tests check check-lint check-unit check-sim check-integ check-hostile stress
+fault_bin := $(B)/fault/failcall $(B)/fault/stubborn
+$(B)/fault/failcall: $(B)/tests/fault/failcall.o
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ldflags) -o $@ $^ $(lib_libs)
+$(B)/fault/stubborn: $(B)/tests/fault/stubborn.o $(B)/libknit.a
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ldflags) -o $@ $^ $(lib_libs)
+
+.PHONY: tests check check-lint check-unit check-sim check-integ check-hostile check-fault stress
 tests: all $(unit_bin) $(probe_bin) $(hostile_bin) $(sim_bin)
 check: check-lint check-unit check-sim check-integ check-hostile
 
@@ -186,6 +196,11 @@ check-integ: all $(probe_bin)
 	B=$(abspath $(B)) prove --timer $(PROVE_ARGS) $(or $(T),$(sort $(wildcard tests/integ/*.t)))
 check-hostile: all $(hostile_bin) $(probe_bin)
 	B=$(abspath $(B)) prove --timer $(PROVE_ARGS) $(sort $(wildcard tests/hostile/*.t))
+# Every system call failing once, the supervisor killed at every step, storms of deaths
+# and signals; T=inject, kill_supervisor or storm takes one. KNIT_FAULT=all: all of it.
+check-fault: all $(fault_bin)
+	@for t in $(or $(T),inject kill_supervisor storm); do echo "== tests/fault/$$t.py"; \
+	  B=$(abspath $(B)) $(or $(wildcard /usr/bin/python3),python3) tests/fault/$$t.py || exit 1; done
 stress: $(stress_bin)
 	@for t in $(stress_bin); do echo "== $$t"; $$t || exit 1; done
 
