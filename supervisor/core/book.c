@@ -96,7 +96,7 @@ answer(struct kn_pool *p, uint32_t t, enum kn_how how)
 	a->task = t;
 	a->gen = k->tried ? k->gen : 0;
 	a->how = how;
-	a->attempt = k->state == KN_TASK_CLAIMED && k->runs > 0 ? k->runs : k->runs + 1;
+	a->attempt = k->state == KN_TASK_CLAIMED ? k->runs : k->runs + 1;
 	if (k->worker != KN_NIL) {
 		a->worker = k->worker;
 		a->incarnation = p->worker[k->worker].incarnation;
@@ -334,9 +334,12 @@ kn_book_result(struct kn_pool *p, uint32_t t, bool infra_fail)
 		answer(p, t, KN_HOW_RESULT);
 		return;
 	}
-	/* It never ran: this was no attempt. */
+	/* It never ran: this was no attempt, nor, in truth, claimed. */
 	k->infra_left--;
 	k->runs--;
+	k->state = KN_TASK_PUBLISHED;
+	p->worker[k->worker].claimed_n--;
+	p->claimed_n--;
 	k->avoid = k->worker;
 	requeue(p, t);
 }

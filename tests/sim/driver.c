@@ -125,7 +125,9 @@ end_event(struct sim *s)
 	if (s->stopping)
 		type = types[rnd_in(s, 0, 2)];
 	shell_feed(s, (struct kn_event){ .type = type });
-	s->end_next_ns = s->now_ns + rnd_in(s, 0, chance(s, 500) ? 20 : 2000) * MS;
+	s->end_next_ns =
+	    s->now_ns +
+	    rnd_in(s, 0, chance(s, type == KN_EV_DRAIN ? 200 : 500) ? 20 : 2000) * MS;
 	if (!s->stopping)
 		return;
 	/* From here it must come to an end: grace, kills, acknowledgements, reaps. */
@@ -185,7 +187,8 @@ advance(struct sim *s)
 	uint32_t who = WORKERS;
 
 	if (core_ns != 0) {
-		uint64_t late_ns = s->honest ? 0 : rnd_in(s, 0, 1000 + s->read_us) * 1000;
+		uint64_t late_ns =
+		    s->honest ? 0 : rnd_in(s, 0, 1000 + s->read_us) * 1000;
 		core_ns = (core_ns > s->now_ns ? core_ns : s->now_ns) + late_ns;
 		shell_ns = core_ns < shell_ns ? core_ns : shell_ns;
 	}

@@ -10,7 +10,7 @@
 set -u
 B=${B:-build/mutants}
 CC=${CC:-cc}
-SEEDS=${SEEDS:-150}
+SEEDS=${SEEDS:-300}
 top=$(pwd)
 list=$top/tests/sim/mutants.txt
 [ -f "$list" ] || { echo "mutants.sh: run it from the top of the tree" >&2; exit 2; }

@@ -97,7 +97,10 @@ see_result(struct sim *s, uint32_t w, const struct kn_event *ev)
 		mark_lied(s, w);
 		return;
 	}
-	bool decided = t->decided;
+	/* On a dying worker the end of the grace time decides without an action. */
+	bool grace = s->stopping && s->now_ns >= s->stop_ns + s->c.grace_ms * MS;
+	t->either = grace && ev->infra_fail && !t->decided;
+	bool decided = t->decided || t->either;
 	lane_remove(s, ev->task);
 	b->refused_ns = 0;
 	b->infra_row = ev->infra_fail ? b->infra_row + 1 : 0;

@@ -354,7 +354,7 @@ act_answer(struct sim *s, const struct kn_action *a)
 		sim_fail(s, "t%u answered with gen %u, is %u", a->task, a->gen, t->gen);
 	if (!answer_has_reason(s, a, t))
 		sim_fail(s, "t%u answered %s", a->task, kn_how_name(a->how));
-	if (t->result_step == s->steps && a->how != KN_HOW_RESULT)
+	if (t->result_step == s->steps && a->how != KN_HOW_RESULT && !t->either)
 		sim_fail(s, "t%u has a result and is answered %s", a->task,
 		    kn_how_name(a->how));
 	if (t->worker >= 0)

@@ -96,7 +96,7 @@ struct world_worker {
 enum told { DEAD, SPAWNING, STARTING, READY, STOPPING, ENDING, DYING };
 struct book_task {
 	bool open, cancelled, claimed, published, taking, stealing, may_probe,
-	    must_probe, killed, decided;
+	    must_probe, killed, decided, either;
 	enum kn_how how; /* as decided before the end of its worker */
 	bool ever_claimed;
 	uint32_t gen, runs, retries, queue_ms, hard_ms, refused, infra_n;
