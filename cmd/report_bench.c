@@ -45,7 +45,8 @@ met_name(const struct kn_bench_row *r)
 static void
 table_row(FILE *f, const struct kn_bench_row *r)
 {
-	char ours[24] = "-", floor[24] = "-", ratio[24] = "-", spread[48] = "";
+	char ours[24] = "-", floor[24] = "-", ratio[24] = "-", spread[80] = "", low[24],
+	     high[24];
 
 	if (r->has_ours)
 		figure(ours, r->ours, r->unit);
@@ -56,11 +57,12 @@ table_row(FILE *f, const struct kn_bench_row *r)
 	fprintf(f, "%-4s %-52.52s %11s %11s %7s %8s %4s\n", r->id, r->what, ours, floor,
 	    ratio, r->target[0] ? r->target : "-", met_name(r));
 	if (r->has_floor && r->n > 1)
-		snprintf(spread, sizeof spread, ", %zu rounds: %.2f to %.2f", r->n,
-		    r->ratio_min, r->ratio_max);
+		snprintf(spread, sizeof spread, ", %zu rounds: %s to %s", r->n,
+		    figure(low, r->ratio_min, ""), figure(high, r->ratio_max, ""));
 	else if (r->has_ours && r->n > 1 && r->ours_min < r->ours_max)
-		snprintf(spread, sizeof spread, "%s%zu values: %.2f to %.2f",
-		    r->floor_name[0] ? ", " : "", r->n, r->ours_min, r->ours_max);
+		snprintf(spread, sizeof spread, "%s%zu values: %s to %s",
+		    r->floor_name[0] ? ", " : "", r->n, figure(low, r->ours_min, ""),
+		    figure(high, r->ours_max, ""));
 	if (r->floor_name[0] || spread[0] || r->note[0])
 		fprintf(f, "       %s%s%s%s%s\n", r->floor_name[0] ? "against " : "",
 		    r->floor_name, spread,
