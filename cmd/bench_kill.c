@@ -110,6 +110,9 @@ shape_rows(struct kn_bench *b, const struct kills *k)
 		if (r->has_ours)
 			kn_bench_note(
 			    r, "p99 %.2f ms", kn_series_percentile(&k->late_ms[i], 99));
+		else
+			kn_bench_note(
+			    r, "none of them got there in %u ms", k->shapes[i].hard_ms);
 	}
 }
 
