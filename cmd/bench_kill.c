@@ -5,9 +5,18 @@
  * which comes after the cell's init has been reaped. The kernel reaps that one only
  * when nothing is left in its PID namespace. A task that was not yet in the state that
  * it is named for when it was killed does not count.
+ *
+ * Beside it, how late a bare timer, SIGKILL and waitpid are here: on a busy machine
+ * nobody can be in time.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 
 #include "cmd/bench.h"
 #include "ipc/clock.h"
@@ -116,6 +125,51 @@ shape_rows(struct kn_bench *b, const struct kills *k)
 	}
 }
 
+/* n spinning processes, one after the other, killed by us at a timer. */
+static int
+bare(struct kn_bench *b, int n, struct kn_series *late_ms, struct kn_err *e)
+{
+	char word[] = "spin", *argv[] = { b->task, word, NULL };
+	posix_spawn_file_actions_t fa;
+
+	posix_spawn_file_actions_init(&fa);
+	posix_spawn_file_actions_addopen(&fa, 1, "/dev/null", O_WRONLY, 0);
+	for (int i = 0; i < n; i++) {
+		uint64_t end = kn_clock_now() + shapes[0].hard_ms * KN_MS_NS;
+		const struct timespec t = { (time_t)(end / KN_S_NS),
+			(long)(end % KN_S_NS) };
+		pid_t pid;
+
+		errno = posix_spawn(&pid, b->task, &fa, NULL, argv, NULL);
+		if (errno) {
+			posix_spawn_file_actions_destroy(&fa);
+			return kn_err_sys(e, KN_EK_HOST, "start %s", b->task);
+		}
+		while (
+		    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+			;
+		kill(pid, SIGKILL);
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
+		kn_series_add(late_ms, (double)(kn_clock_now() - end) / 1e6);
+	}
+	posix_spawn_file_actions_destroy(&fa);
+	return 0;
+}
+
+static void
+bare_row(struct kn_bench *b, const struct kn_series *late_ms)
+{
+	struct kn_bench_row *r = kn_bench_row(
+	    b, "M9", "ms", "for comparison: a bare timer and SIGKILL, median");
+
+	kn_bench_alone(r, late_ms);
+	if (r->has_ours)
+		kn_bench_note(r, "p99 %.2f ms", kn_series_percentile(late_ms, 99));
+	else
+		kn_bench_note(r, "not measured");
+}
+
 static void
 run(struct kn_bench *b, struct kills *k, int n, struct kn_err *e, int *rc)
 {
@@ -137,7 +191,7 @@ kn_bench_kill(struct kn_bench *b)
 {
 	struct kills k = { .shapes = shapes, .n = SHAPES };
 	struct kills m = { .shapes = &memory, .n = 1 };
-	struct kn_series all = { 0 };
+	struct kn_series all = { 0 }, plain = { 0 };
 	uint64_t t0 = kn_clock_now();
 	struct kn_err e = { 0 };
 	struct kn_bench_row *r;
@@ -145,6 +199,8 @@ kn_bench_kill(struct kn_bench *b)
 
 	for (unsigned i = 0; rc == 0 && kn_bench_another(b, i, t0, 45000); i++) {
 		run(b, &k, SHAPES * (b->quick ? 1 : PER_ROUND), &e, &rc);
+		if (rc == 0)
+			rc = bare(b, b->quick ? 1 : PER_ROUND, &plain, &e);
 		run(b, &m, b->quick ? 1 : MEMORY_PER_ROUND, &e, &rc);
 	}
 	for (int i = 0; i < SHAPES; i++)
@@ -160,8 +216,10 @@ kn_bench_kill(struct kn_bench *b)
 	shape_rows(b, &k);
 	shape_rows(b, &m);
 	notes(&b->rows[b->row_n - 1], &m);
+	bare_row(b, &plain);
 	for (int i = 0; i < SHAPES; i++)
 		kn_series_fini(&k.late_ms[i]);
 	kn_series_fini(&m.late_ms[0]);
 	kn_series_fini(&all);
+	kn_series_fini(&plain);
 }

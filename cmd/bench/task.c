@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 #include "sandbox/stub/sys.h"
 
@@ -66,6 +67,8 @@ pause_us(uint64_t us)
 static _Noreturn void
 spin(void)
 {
+	/* outside of a sandbox nobody else would end it */
+	(void)KN_SYS2(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
 	for (;;)
 		__asm__ volatile("");
 }
