@@ -10,6 +10,8 @@
 
 #define LATER_TEXT "is not supported by this version"
 
+enum { LISTED_MAX = 9 };
+
 static const char *
 type_name(const json_t *v)
 {
@@ -52,7 +54,9 @@ check_number(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
 		n = json_integer_value(v);
 	} else {
 		return kn_pdoc_fail(d, pointer, false, e, "expected %s, found %s",
-		    k->type == KN_KEY_SIZE ? "a size (64M, or bytes)" : "an integer",
+		    k->type == KN_KEY_SIZE ? "a size (64M, or bytes)"
+		    : kn_policy_key_is_ms(k)	   ? "an integer (milliseconds)"
+					   : "an integer",
 		    type_name(v));
 	}
 	if ((n < k->min || n > k->max) && !(k->none && n == 0))
@@ -101,6 +105,26 @@ check_word(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
 	    d, pointer, false, e, "unknown word \"%.40s\"; expected %s", s, list);
 }
 
+/* "; here are: a, b, c" where a key looks like none and there are few. */
+static void
+list_members(char *dst, size_t cap, const char *path)
+{
+	size_t n = 0, depth = strlen(path), count = 0;
+	for (size_t i = 0; i < kn_policy_key_n; i++) {
+		const char *p = kn_policy_keys[i].path;
+		if (strncmp(p, path, depth) != 0 || p[depth] != '/' ||
+		    strchr(p + depth + 1, '/') ||
+		    kn_policy_keys[i].type == KN_KEY_LATER)
+			continue;
+		n += (size_t)snprintf(dst + n, cap - n, "%s%s",
+		    count ? ", " : "; here are: ", p + depth + 1);
+		if (++count > LISTED_MAX || n >= cap) {
+			dst[0] = 0;
+			return;
+		}
+	}
+}
+
 static int
 check_members(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
     const char *pointer, struct kn_err *e)
@@ -120,9 +144,13 @@ check_members(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
 			rc = check(d, c, member, below, e);
 		else {
 			const char *near = kn_policy_key_near(k->path, name);
-			rc = kn_pdoc_fail(d, below, true, e, "unknown key%s%s%s",
-			    near ? "; did you mean \"" : "", near ? near : "",
-			    near ? "\"?" : "");
+			char list[128] = "";
+			if (near)
+				snprintf(list, sizeof list, "; did you mean \"%s\"?",
+				    near);
+			else
+				list_members(list, sizeof list, k->path);
+			rc = kn_pdoc_fail(d, below, true, e, "unknown key%s", list);
 		}
 		if (rc < 0)
 			break;

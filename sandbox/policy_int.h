@@ -72,6 +72,8 @@ const struct kn_key *kn_policy_key(const char *path);
 const struct kn_key *kn_policy_key_child(const char *path, const char *name);
 /* The key that an actual pointer means: numbers match "*". */
 const struct kn_key *kn_policy_key_at(const char *pointer);
+/* Is its value a time in milliseconds? */
+bool kn_policy_key_is_ms(const struct kn_key *k);
 /* Nearest of the known members of `path`, or NULL if none is near. */
 const char *kn_policy_key_near(const char *path, const char *name);
 /* Nearest of words, or NULL. */

@@ -348,8 +348,7 @@ flag_value(const struct kn_key *k, const struct kn_policy_src *s, const char *te
 {
 	bool wants_text = k && (k->type == KN_KEY_TEXT || k->type == KN_KEY_WORD);
 	uint64_t ms;
-	size_t n = k ? strlen(k->path) : 0;
-	if (s->type == KN_SRC_VALUE && n > 3 && strcmp(k->path + n - 3, "_ms") == 0 &&
+	if (s->type == KN_SRC_VALUE && k && kn_policy_key_is_ms(k) &&
 	    kn_policy_duration_ms(text, &ms, NULL) == 0 && ms <= INT64_MAX)
 		return json_integer((json_int_t)ms);
 	if (s->type == KN_SRC_VALUE && wants_text)
@@ -374,6 +373,34 @@ nest(const char *pointer, json_t *value)
 		return NULL;
 	}
 	return o;
+}
+
+/* What a flag's value cannot be, said in the flag's words and not in JSON's. */
+static int
+check_flag(const struct kn_policy_src *s, const char *label, const char *pointer,
+    const char *text, struct kn_err *e)
+{
+	const struct kn_key *k = kn_policy_key_at(pointer);
+	char list[KN_POLICY_POINTER_MAX];
+	uint64_t ms;
+	snprintf(list, sizeof list, "%s", pointer);
+	for (char *slash; (slash = strrchr(list, '/')) && slash > list;) {
+		*slash = 0;
+		const struct kn_key *up = kn_policy_key_at(list);
+		if (up && up->type == KN_KEY_LIST)
+			return kn_err_set(e, KN_EK_USAGE,
+			    "%s: %s: a list is named as a whole, as %s=[...], which "
+			    "appends",
+			    label, pointer, list);
+	}
+	if (s->type != KN_SRC_VALUE || !k || !kn_policy_key_is_ms(k))
+		return 0;
+	json_t *v = json_loads(text, JSON_DECODE_ANY, NULL);
+	bool number = json_is_integer(v); /* its range is checked with the others */
+	json_decref(v);
+	if (number || kn_policy_duration_ms(text, &ms, e) == 0)
+		return 0;
+	return kn_err_wrap(e, "%s", label);
 }
 
 int
@@ -421,6 +448,8 @@ kn_pdoc_flag(struct kn_pdoc *d, const struct kn_policy_src *s, struct kn_err *e)
 	    depth_of(text, strlen(text), KN_POLICY_DEPTH, &skip) > KN_POLICY_DEPTH)
 		return kn_err_set(
 		    e, KN_EK_USAGE, "%s: value too deep or too long", label);
+	if (check_flag(s, label, pointer, text, e) < 0)
+		return -1;
 	d->root = nest(pointer, flag_value(kn_policy_key_at(pointer), s, text));
 	if (!d->root)
 		return kn_err_set(

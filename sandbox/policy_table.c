@@ -273,6 +273,13 @@ kn_policy_key(const char *path)
 	return NULL;
 }
 
+bool
+kn_policy_key_is_ms(const struct kn_key *k)
+{
+	size_t n = strlen(k->path);
+	return n > 3 && strcmp(k->path + n - 3, "_ms") == 0;
+}
+
 /* The last component, if `path` is directly below `parent` (n bytes); else NULL. */
 static const char *
 member_of(const char *path, const char *parent, size_t n)

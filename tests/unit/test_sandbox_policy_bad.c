@@ -36,6 +36,12 @@ a_mistake_is_one_sentence_with_its_place(void **state)
 		{ "{\"version\":1,\"a/b~\":1}", { "a.json:1:14", "/a~1b~0: unknown" } },
 		{ "{\"version\":1,\"limits\":{\"task\":{\"pids\":\"many\"}}}",
 		    { "a.json:1:39", "/limits/task/pids", "string" } },
+		{ "{\"version\":1,\"limits\":{\"memory\":\"1G\"}}",
+		    { "/limits/memory: unknown", "here are: ", "task" } },
+		{ "{\"version\":1,\"quite_another_thing\":1}",
+		    { "/quite_another_thing: unknown key" } },
+		{ "{\"version\":1,\"timeouts\":{\"hard_ms\":\"2s\"}}",
+		    { "a.json:1:36", "/timeouts/hard_ms", "milliseconds" } },
 		{ "{\"version\":1,\"landlock\":\"atuo\"}",
 		    { "a.json:1:25", "/landlock", "\"auto\"" } },
 		{ "{\"version\":1,\"pool\":[]}", { "a.json:1:21", "object" } },
@@ -58,6 +64,23 @@ a_mistake_is_one_sentence_with_its_place(void **state)
 		    (const char *const[]){ "a.json", bad[i].pieces[0],
 			bad[i].pieces[1] ? bad[i].pieces[1] : "a.json",
 			bad[i].pieces[2] ? bad[i].pieces[2] : "a.json", NULL });
+}
+
+static void
+a_mistake_in_a_flag_is_said_in_its_own_words(void **state)
+{
+	static const char *const times[] = { "1d", "5parsecs", "1.5", "" };
+	(void)state;
+	for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+		refused_n(
+		    &(const struct kn_policy_src)VALUE("/timeouts/hard_ms", times[i]),
+		    1, PIECES("--flag: \"", "is not a duration", "500ms"));
+	refused_n(&(const struct kn_policy_src)VALUE("/timeouts/hard_ms", "-1"), 1,
+	    PIECES("--flag", "out of range"));
+	refused_set("/filesystem/mounts/0={\"bind\":\"/usr\"}",
+	    PIECES("/filesystem/mounts/0", "/filesystem/mounts=[...]", "appends"));
+	refused_set(
+	    "/seccomp/rules/0/action=\"SCMP_ACT_LOG\"", PIECES("/seccomp/rules=[...]"));
 }
 
 static void
@@ -230,6 +253,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_mistake_is_one_sentence_with_its_place),
+		cmocka_unit_test(a_mistake_in_a_flag_is_said_in_its_own_words),
 		cmocka_unit_test(mounts_and_rules_are_whole_or_refused),
 		cmocka_unit_test(deep_long_and_strange_files_are_refused_quickly),
 		cmocka_unit_test(a_place_is_found_among_escapes_and_strings),
