@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -151,17 +153,59 @@ parse(struct kn_bench *b, int argc, char **argv, bool *out_help, struct kn_err *
 /* ---- what all measures need ---- */
 
 static int
+remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static void
+remove_dir(const char *path)
+{
+	nftw(path, remove_one, CLOSE_DEPTH, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+/* What a bench left that was killed outright: its directory is ours, and not locked. */
+static void
+sweep(const char *tmp)
+{
+	char pattern[80];
+	glob_t g;
+
+	snprintf(pattern, sizeof pattern, "%s/knit-bench.??????", tmp);
+	if (glob(pattern, GLOB_NOSORT, NULL, &g) != 0)
+		return;
+	for (size_t i = 0; i < g.gl_pathc; i++) {
+		KN_OWN_FD int fd = open(
+		    g.gl_pathv[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		struct stat st;
+
+		if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+		    flock(fd, LOCK_EX | LOCK_NB) == 0)
+			remove_dir(g.gl_pathv[i]);
+	}
+	globfree(&g);
+}
+
+static int
 make_dir(struct kn_bench *b, struct kn_err *e)
 {
 	const char *tmp = getenv("TMPDIR");
 
 	if (!tmp || tmp[0] != '/' || strlen(tmp) > 40)
 		tmp = "/tmp";
+	sweep(tmp);
 	snprintf(b->dir, sizeof b->dir, "%s/knit-bench.XXXXXX", tmp);
 	if (!mkdtemp(b->dir)) {
 		b->dir[0] = '\0';
 		return kn_err_sys(e, KN_EK_HOST, "make a directory in %s", tmp);
 	}
+	/* held to the end: says that somebody is there */
+	b->lock_fd = open(b->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (b->lock_fd < 0 || flock(b->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return kn_err_sys(e, KN_EK_HOST, "lock %s", b->dir);
 	/* other sandboxes run as other users, and have to find the program */
 	if (chmod(b->dir, 0755) < 0)
 		return kn_err_sys(e, KN_EK_HOST, "open %s to others", b->dir);
@@ -203,20 +247,12 @@ prepare(struct kn_bench *b, struct kn_err *e)
 	return make_dir(b, e) < 0 || load_policies(b, e) < 0 ? -1 : 0;
 }
 
-static int
-remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static void
 end(struct kn_bench *b)
 {
 	if (b->dir[0])
-		nftw(b->dir, remove_one, CLOSE_DEPTH, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+		remove_dir(b->dir);
+	kn_fd_close(&b->lock_fd);
 	kn_env_fini(&b->env);
 	kn_policy_free(b->policy);
 	kn_policy_free(b->plain);
@@ -272,7 +308,9 @@ run(struct kn_bench *b)
 int
 kn_cmd_bench(int argc, char **argv, unsigned closed)
 {
-	static struct kn_bench b = { .rounds = KN_BENCH_ROUNDS, .only = UINT32_MAX };
+	static struct kn_bench b = {
+		.rounds = KN_BENCH_ROUNDS, .only = UINT32_MAX, .lock_fd = -1
+	};
 	struct kn_err e = { 0 };
 	bool help = false;
 	int rc;

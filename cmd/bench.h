@@ -73,6 +73,7 @@ struct kn_bench {
 	struct kn_policy *policy; /* the same with the task's program bound */
 	struct kn_env env;
 	char dir[64];	/* ours, private */
+	int lock_fd;	/* of dir */
 	char task[80];	/* the task's program there; inside it is KN_BENCH_TASK */
 	uid_t drop_uid; /* as root: what a sandbox of ours would run as; else 0 */
 	int signal;	/* that asked us to end, 0: none */
