@@ -181,9 +181,28 @@ $(B)/fault/stubborn: $(B)/tests/fault/stubborn.o $(B)/libknit.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ldflags) -o $@ $^ $(lib_libs)
 
+# Each target of tests/fuzz replays its corpus here; `make fuzz F=job` searches with clang.
+fuzz_src := $(sort $(wildcard tests/fuzz/*.c))
+fuzz_bin := $(patsubst tests/fuzz/%.c,$(B)/tests/fuzz/%,$(fuzz_src))
+$(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(B)/libknit.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ldflags) -o $@ $^ $(lib_libs)
+.PRECIOUS: $(B)/tests/fuzz/%.o
+.PHONY: check-fuzz fuzz
+check-fuzz: $(fuzz_bin)
+	@for t in $(notdir $(fuzz_bin)); do printf '== fuzz %s: ' $$t; \
+	  $(B)/tests/fuzz/$$t tests/fuzz/corpus/$$t/* || exit 1; done
+F ?= task_line
+FUZZ_SECONDS ?= 60
+fuzz: $(gen_obj)
+	@mkdir -p $(B)/fuzz/$(F)
+	clang -std=gnu11 -D_GNU_SOURCE -I. -I$(B)/gen -g -O1 -DKN_LIBFUZZER -fsanitize=fuzzer,address,undefined \
+	  $(lib_cflags) -o $(B)/fuzz/$(F).bin tests/fuzz/$(F).c $(lib_src) $(gen_obj) $(lib_libs)
+	$(B)/fuzz/$(F).bin -max_total_time=$(FUZZ_SECONDS) $(B)/fuzz/$(F) tests/fuzz/corpus/$(F)
+
 .PHONY: tests check check-lint check-unit check-sim check-integ check-hostile check-fault stress
-tests: all $(unit_bin) $(probe_bin) $(hostile_bin) $(sim_bin)
-check: check-lint check-unit check-sim check-integ check-hostile
+tests: all $(fuzz_bin) $(unit_bin) $(probe_bin) $(hostile_bin) $(sim_bin)
+check: check-lint check-unit check-sim check-fuzz check-integ check-hostile
 
 check-lint:
 	@for t in tests/lint/*.sh; do echo "== $$t"; B=$(B) CC="$(CC)" sh $$t || exit 1; done
