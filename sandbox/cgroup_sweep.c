@@ -1,8 +1,9 @@
 /* sandbox/cgroup_sweep.c: remove what supervisors left that were killed outright.
  *
  * Starting is recovering: nothing of an earlier run is needed, so its directories are
- * emptied by SIGKILL and removed. Only names of our form, in our own group, whose owner
- * (pid with that start time, in this PID namespace) is dead.
+ * emptied by SIGKILL and removed. Only names of our form, in our own group and (v2)
+ * those above it, whose owner (pid with that start time, in this PID namespace) is
+ * dead.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -50,8 +51,15 @@ kn_cgroup_sweep(void)
 	if (kn_cgroup_where(&w, NULL) < 0)
 		return 0;
 	/* The v2 tree first: its cgroup.kill empties the others too. */
-	if (w.unified.dir[0] != '\0')
+	for (size_t i = strlen(w.unified.dir); i > 0;) {
+		w.unified.dir[i] = '\0';
 		n += sweep_dir(w.unified.dir);
+		if (i <= w.unified.mount_n)
+			break;
+		while (i > w.unified.mount_n && w.unified.dir[i - 1] != '/')
+			i--;
+		i -= i > w.unified.mount_n; /* the slash */
+	}
 	if (w.memory.dir[0] != '\0')
 		n += sweep_dir(w.memory.dir);
 	if (w.pids.dir[0] != '\0' && strcmp(w.pids.dir, w.memory.dir) != 0)

@@ -4,6 +4,8 @@
  * In v2 a group that hands controllers to its children may hold no process itself (the
  * root excepted). Where our own group is ours alone (systemd-run, Delegate=yes, a
  * container's entry point), we step into a leaf beside the pool and go back at the end.
+ * Where it is shared (a login shell's scope), a group above it may do, if we may write
+ * there and no limit is left behind by going up.
  */
 #include "sandbox/cgroup_tree.h"
 
@@ -47,7 +49,7 @@ step_aside(struct kn_cgroup_tree *t)
 	char name[176];
 	KN_OWN_FD int fd = -1;
 
-	if (t->moved)
+	if (t->moved || !t->may_move)
 		return false;
 	sup_name(t, name, sizeof(name));
 	if (mkdirat(t->own_fd, name, 0755) < 0 && errno != EEXIST)
@@ -132,14 +134,13 @@ v1_controllers(const struct kn_cgroup_tree *t)
 }
 
 static int
-tree_open(const struct kn_cgroup_place *p, bool v2, const char *name,
-    struct kn_cgroup_tree *t)
+tree_open(const char *dir, bool v2, const char *name, struct kn_cgroup_tree *t)
 {
 	memset(t, 0, sizeof(*t));
 	t->v2 = v2;
 	t->pool_fd = -1;
 	snprintf(t->name, sizeof(t->name), "%s", name);
-	t->own_fd = open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	t->own_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (t->own_fd < 0)
 		return -1;
 	if (mkdirat(t->own_fd, name, 0755) < 0 && errno != EEXIST) {
@@ -152,6 +153,63 @@ tree_open(const struct kn_cgroup_place *p, bool v2, const char *name,
 		return -1;
 	}
 	return 0;
+}
+
+/* No limit of this group would be escaped by leaving it. */
+static bool
+is_unlimited(const char *dir)
+{
+	static const char *const files[] = { "memory.max", "memory.high",
+		"memory.swap.max", "pids.max", "cpu.max" };
+	KN_OWN_FD int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char text[64];
+
+	if (fd < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		if (kn_cgroup_dir_read(fd, files[i], text, sizeof(text)) < 0) {
+			if (errno != ENOENT)
+				return false;
+		} else if (strncmp(text, "max", 3) != 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* In our own group, or in the nearest above it that gives all that is wanted; else what
+ * little our own gives. */
+static bool
+v2_open(const struct kn_cgroup_place *p, unsigned want, const char *name,
+    struct kn_cgroup_tree *t)
+{
+	const unsigned limits = want & (KN_CTL_MEMORY | KN_CTL_PIDS);
+	char dir[KN_CGROUP_PATH_MAX];
+	size_t n = strlen(p->dir);
+
+	memcpy(dir, p->dir, sizeof(dir));
+	for (;;) {
+		if (tree_open(dir, true, name, t) == 0) {
+			t->may_move = n == strlen(p->dir);
+			t->ctl = v2_controllers(t, want);
+			if ((t->ctl & limits) == limits)
+				return t->ctl != 0;
+			kn_cgroup_tree_close(t, 0);
+		}
+		if (n <= p->mount_n || !is_unlimited(dir))
+			break;
+		while (n > p->mount_n && dir[n - 1] != '/')
+			n--;
+		n -= n > p->mount_n; /* the slash */
+		dir[n] = '\0';
+	}
+	if (tree_open(p->dir, true, name, t) < 0)
+		return false;
+	t->ctl = v2_controllers(t, want);
+	if (t->ctl != 0)
+		return true;
+	kn_cgroup_tree_close(t, 0);
+	return false;
 }
 
 size_t
@@ -168,7 +226,7 @@ kn_cgroup_trees_open(const struct kn_cgroup_where *w, const char *name,
 		/* cpu,cpuacct and the like: one hierarchy, two names. */
 		for (size_t j = 0; j < i; j++)
 			seen |= strcmp(v1[j]->dir, v1[i]->dir) == 0;
-		if (seen || tree_open(v1[i], false, name, &trees[n]) < 0)
+		if (seen || tree_open(v1[i]->dir, false, name, &trees[n]) < 0)
 			continue;
 		trees[n].ctl = v1_controllers(&trees[n]) & ~have;
 		have |= trees[n].ctl;
@@ -177,14 +235,8 @@ kn_cgroup_trees_open(const struct kn_cgroup_where *w, const char *name,
 		else
 			kn_cgroup_tree_close(&trees[n], 0);
 	}
-	if (w->unified.dir[0] != '\0' &&
-	    tree_open(&w->unified, true, name, &trees[n]) == 0) {
-		trees[n].ctl = v2_controllers(&trees[n], ~have);
-		if (trees[n].ctl != 0)
-			n++;
-		else
-			kn_cgroup_tree_close(&trees[n], 0);
-	}
+	if (w->unified.dir[0] != '\0' && v2_open(&w->unified, ~have, name, &trees[n]))
+		n++;
 	return n;
 }
 

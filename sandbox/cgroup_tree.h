@@ -23,8 +23,9 @@ enum { KN_CGROUP_TREES_MAX = 4 };
 struct kn_cgroup_tree {
 	bool v2;
 	unsigned ctl;	/* enum kn_cgroup_ctl */
+	bool may_move;	/* v2: own_fd is our own group, we may step into a leaf of it */
 	bool moved;	/* v2: this process sits in "<name>-sup" now */
-	int own_fd;	/* our own group's directory */
+	int own_fd;	/* our own group's directory, or one above it */
 	int pool_fd;	/* the pool's directory in it */
 	char name[160]; /* the pool's directory */
 };

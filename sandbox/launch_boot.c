@@ -120,5 +120,5 @@ kn_launch_boot(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 		l->swept = true;
 		kn_cgroup_sweep();
 	}
-	return rc < 0 ? kn_err_wrap(e, "worker %u", (unsigned)w) : 0;
+	return rc;
 }

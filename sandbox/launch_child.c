@@ -127,11 +127,25 @@ await_go(const struct kn_child *c)
 	return n == 1 ? 0 : -1;
 }
 
+/* Whether path is the very thing it was: a namespace or a mount that is said to be new
+ * must differ. What follows would otherwise be done to the machine itself. */
+static bool
+is_still(const char *path, const struct stat *before)
+{
+	struct stat now;
+
+	return stat(path, &now) < 0 ||
+	       (now.st_dev == before->st_dev && now.st_ino == before->st_ino);
+}
+
 /* The copies are made before the mount namespace is left: a descriptor of the old one
  * cannot be cloned from within the new. Detached trees can go anywhere. */
 static void
 bring_binds(const struct kn_child *c)
 {
+	static const char own_ns[] = "/proc/self/ns/mnt";
+	struct stat old_ns, old_dir;
+
 	for (size_t i = 0; i < c->bind_n; i++) {
 		bool at_idmap;
 		int ns = c->binds[i].idmap ? c->userns_fd : -1;
@@ -140,14 +154,23 @@ bring_binds(const struct kn_child *c)
 		if (c->trees[i] < 0)
 			die(c->report_fd, at_idmap ? KN_STEP_IDMAP : KN_STEP_TREE, i);
 	}
-	if (unshare(CLONE_NEWNS) < 0)
+	if (stat(own_ns, &old_ns) < 0 || stat(c->mount_dir, &old_dir) < 0 ||
+	    unshare(CLONE_NEWNS) < 0)
 		die(c->report_fd, KN_STEP_UNSHARE, 0);
+	if (is_still(own_ns, &old_ns)) {
+		errno = EPERM;
+		die(c->report_fd, KN_STEP_UNSHARE, 0);
+	}
 	/* Slave, not private: what the machine unmounts must not stay busy in here. */
 	if (mount(NULL, "/", NULL, MS_SLAVE | MS_REC, NULL) < 0)
 		die(c->report_fd, KN_STEP_PRIVATE, 0);
 	if (mount("tmpfs", c->mount_dir, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0711") <
 	    0)
 		die(c->report_fd, KN_STEP_TMPFS, 0);
+	if (is_still(c->mount_dir, &old_dir)) {
+		errno = EPERM;
+		die(c->report_fd, KN_STEP_TMPFS, 0);
+	}
 	for (size_t i = 0; i < c->bind_n; i++) {
 		const struct kn_child_bind *b = &c->binds[i];
 

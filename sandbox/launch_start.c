@@ -225,7 +225,7 @@ kn_launch_start(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 fail:
 	close_ends(&x);
 	kn_launch_release(l, w, &lw);
-	return kn_err_wrap(e, "worker %u", (unsigned)w);
+	return -1; /* the caller names the worker */
 }
 
 void

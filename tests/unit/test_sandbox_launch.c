@@ -290,11 +290,14 @@ private_directory_binds_and_files_belong_to_the_caller(void **state)
 	write_file(join(dir, "mine"), "x"); /* 0600 */
 	struct kn_mount m = user_bind(dir, "/data", true);
 	struct pool o;
-	OK(pool_open(&o, &m, 1, &e), e);
-	if (!o.host.root) {
+	bool can = pool_open(&o, &m, 1, &e) == 0;
+	if (!can || !o.host.root) {
 		pool_close(&o);
 		scratch_remove(dir);
 	}
+	SKIP_UNLESS(can || strstr(e.msg, "(idmapped mounts)") == NULL,
+	    "/var/tmp has no idmapped mounts");
+	assert_true(can);
 	SKIP_UNLESS(o.host.root, "no ids for workers in this namespace");
 	assert_true(o.launcher->child_binds[0].idmap);
 	start(&o, 1);
@@ -347,7 +350,7 @@ source_swapped_after_it_was_resolved_fails_the_launch(void **state)
 	scratch_make(dir);
 	assert_int_equal(mkdir(join(dir, "work"), 0755), 0);
 	assert_int_equal(mkdir(join(dir, "other"), 0755), 0);
-	struct kn_mount m = user_bind(join(dir, "work"), "/data", true);
+	struct kn_mount m = user_bind(join(dir, "work"), "/data", false);
 	OK(pool_open(&o, &m, 1, &e), e);
 	assert_int_equal(rename(join(dir, "work"), join(dir, "moved")), 0);
 	assert_int_equal(symlink("other", join(dir, "work")), 0);
@@ -473,7 +476,7 @@ failing_launcher_is_reported_with_its_step(void **state)
 	assert_int_equal(kn_launch_start(o.launcher, 0, 1, &o.worker, &e), -1);
 	assert_int_equal(e.kind, KN_EK_LAUNCH);
 	assert_string_equal(
-	    e.msg, "worker 0: execute /nonexistent/bwrap: No such file or directory");
+	    e.msg, "execute /nonexistent/bwrap: No such file or directory");
 	pool_close(&o);
 }
 
