@@ -16,7 +16,7 @@ chmod 755 "$T/h" "$T/h/"*
 chmod 777 "$T/mark"
 KNIT_TEST_SECRET=canary-of-the-supervisor
 export KNIT_TEST_SECRET
-sum_before=$(sha256sum "$KS" "$(command -v bwrap)")
+sum_before=$(sha256sum "$KS_REAL" "$(command -v bwrap)")
 free_before=$(df -Pk "$T" | awk 'END {print $4}')
 left_before
 
@@ -177,7 +177,7 @@ chmod 755 "$T/h/self.sh"
 ks run --report "$T/report" --ro-bind "$T/h:/h" -- /h/self.sh run -- true
 is_any "$(verdict)" "not-executable not-found exit signal denied" "#!/proc/self/exe does not run the launcher again"
 rm -f "$T/report"
-is "$(sha256sum "$KS" "$(command -v bwrap)")" "$sum_before" "program and bwrap are unchanged"
+is "$(sha256sum "$KS_REAL" "$(command -v bwrap)")" "$sum_before" "program and bwrap are unchanged"
 
 # ---- kernel doors ----
 h BLOCKED "" syscall_probe

@@ -52,6 +52,13 @@ t_clean() {
 	rm -rf "$T"
 }
 trap t_clean EXIT
+# Each run leaves its pid here, by which its cgroups can be told from those of others.
+KS_REAL=$KS
+KS=$T/ks
+: >"$T/pids"
+chmod 666 "$T/pids"
+printf '#!/bin/sh\necho $$ >>%s/pids\nexec %s "$@"\n' "$T" "$KS_REAL" >"$KS"
+chmod 755 "$T" "$KS"
 trap 'exit 1' INT TERM HUP
 exec </dev/null
 
@@ -222,18 +229,16 @@ cgroup_granted() {
 t_mounts() {
 	cut -d' ' -f4- /proc/self/mountinfo | grep -v ' - \(tracefs\|autofs\) ' | sort
 }
-# Folders of ours below the cgroup tree whose supervisor (its pid is in the name) is gone
-# and in whose subtree nobody lives: other pools of this machine may come and go.
-t_dead_cgroups() {
+# Folders of our own runs below the cgroup tree: knit-POOL-PID-....
+t_cgroups() {
 	find /sys/fs/cgroup -type d -name 'knit-*' -prune 2>/dev/null | while read -r d; do
-		t_pid=$(echo "${d##*/}" | cut -d- -f3)
-		[ -n "$t_pid" ] && [ -d "/proc/$t_pid" ] && continue
-		[ -n "$(find "$d" -name cgroup.procs -exec cat {} + 2>/dev/null)" ] || echo "$d"
+		grep -qx "$(echo "${d##*/}" | cut -d- -f3)" "$T/pids" && echo "$d"
 	done | sort
 }
 left_before() {
 	t_mounts >"$T/mounts.before"
-	t_dead_cgroups >"$T/cgroups.before"
+	: >"$T/pids" # nothing of ours before this
+	: >"$T/cgroups.before"
 }
 # left_after NAME: nothing new after at most 2 s.
 left_after() {
@@ -241,7 +246,7 @@ left_after() {
 	while :; do
 		t_left=
 		t_mounts >"$T/mounts.after"
-		t_dead_cgroups >"$T/cgroups.after"
+		t_cgroups >"$T/cgroups.after"
 		t_left=$(comm -13 "$T/mounts.before" "$T/mounts.after"
 			comm -13 "$T/cgroups.before" "$T/cgroups.after"
 			find "$T/tmp" "$T/home" -mindepth 1 -print)
