@@ -63,6 +63,15 @@ step_aside(struct kn_cgroup_tree *t)
 	return true;
 }
 
+static int
+switch_controller(int dir_fd, char sign, const char *controller)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%c%s", sign, controller);
+	return kn_cgroup_dir_write(dir_fd, "cgroup.subtree_control", text);
+}
+
 static void
 step_back(struct kn_cgroup_tree *t)
 {
@@ -72,30 +81,39 @@ step_back(struct kn_cgroup_tree *t)
 		return;
 	/* A group with controllers switched on takes no process. They were off before:
 	 * the processes that were in it prove it. */
-	kn_cgroup_dir_write(t->own_fd, "cgroup.subtree_control", "-memory");
-	kn_cgroup_dir_write(t->own_fd, "cgroup.subtree_control", "-pids");
+	switch_controller(t->own_fd, '-', "memory");
+	switch_controller(t->own_fd, '-', "pids");
 	kn_cgroup_dir_write(t->own_fd, "cgroup.procs", "0");
 	sup_name(t, name, sizeof(name));
 	unlinkat(t->own_fd, name, AT_REMOVEDIR);
 	t->moved = false;
 }
 
-/* Hand the controller from our group to the pool, and from the pool to its workers. */
+/* Hand the controller from our group to the pool, and from the pool to its workers.
+ * Some (pids) can be switched on although our group has processes, and then no group
+ * below it takes any: what does not work to the end is taken back. */
 static bool
 v2_enable(struct kn_cgroup_tree *t, const char *controller)
 {
-	char text[CONTROL_TEXT], plus[32];
+	char text[CONTROL_TEXT];
+	bool was_on;
 
 	if (kn_cgroup_dir_read(t->own_fd, "cgroup.controllers", text, sizeof(text)) <
 		0 ||
-	    !has_word(text, controller))
+	    !has_word(text, controller) ||
+	    kn_cgroup_dir_read(
+		t->own_fd, "cgroup.subtree_control", text, sizeof(text)) < 0)
 		return false;
-	snprintf(plus, sizeof(plus), "+%s", controller);
-	if (kn_cgroup_dir_write(t->own_fd, "cgroup.subtree_control", plus) < 0 &&
+	was_on = has_word(text, controller);
+	if (!was_on && switch_controller(t->own_fd, '+', controller) < 0 &&
 	    (errno != EBUSY || !step_aside(t) ||
-		kn_cgroup_dir_write(t->own_fd, "cgroup.subtree_control", plus) < 0))
+		switch_controller(t->own_fd, '+', controller) < 0))
 		return false;
-	return kn_cgroup_dir_write(t->pool_fd, "cgroup.subtree_control", plus) == 0;
+	if (switch_controller(t->pool_fd, '+', controller) == 0)
+		return true;
+	if (!was_on)
+		switch_controller(t->own_fd, '-', controller);
+	return false;
 }
 
 static unsigned

@@ -360,8 +360,13 @@ source_swapped_after_it_was_resolved_fails_the_launch(void **state)
 		assert_int_equal(ping(&o), NEWS_READY);
 	} else {
 		assert_int_equal(ping(&o), NEWS_MESSAGE);
-		assert_true(kn_fd_recv(o.worker.sock, body, sizeof(body), fds, 4, &fd_n,
-				1) >= (ssize_t)sizeof(msg));
+		ssize_t n =
+		    kn_fd_recv(o.worker.sock, body, sizeof(body), fds, 4, &fd_n, 1);
+		/* It left our ping unread: that is told first, once. */
+		if (n < 0 && errno == ECONNRESET)
+			n = kn_fd_recv(
+			    o.worker.sock, body, sizeof(body), fds, 4, &fd_n, 1);
+		assert_true(n >= (ssize_t)sizeof(msg));
 		memcpy(&msg, body, sizeof(msg));
 		assert_int_equal(msg.type, KN_MSG_BOOT_FAIL);
 		assert_int_equal(msg.arg, KN_BSTEP_BINDS);
