@@ -109,6 +109,8 @@ const struct kn_guard kn_filter_guards[] = {
 	{ N("mknodat"), 0, MASK1(2, SUID_BITS, 0), .why = "" },
 	{ N("mknodat"), EPERM, .why = why_suid },
 
+	{ N("fcntl"), EPERM, IF1(1, EQ, 1024), /* F_SETLEASE */
+	    .why = "A lease on a file that is bound holds up its owner outside." },
 	{ N("ioctl"), EPERM, IF1(1, EQ, 0x5412), .why = why_tty }, /* TIOCSTI */
 	{ N("ioctl"), EPERM, IF1(1, EQ, 0x541c), .why = why_tty }, /* TIOCLINUX */
 	{ N("ioctl"), EPERM, IF1(1, EQ, 0x5423),		   /* TIOCSETD */
@@ -120,6 +122,12 @@ const struct kn_guard kn_filter_guards[] = {
 	{ N("personality"), 0, IF1(0, EQ, 0x20008), .why = "" },    /* both */
 	{ N("personality"), 0, IF1(0, EQ, 0xffffffff), .why = "" }, /* only asks */
 	{ N("personality"), EPERM, .why = why_personality },
+
+	/* Limits are the one thing by which a process reaches another of its user
+	 * without asking whether it may trace it: a cell's init, whose end is the
+	 * task's. */
+	{ N("prlimit64"), EPERM, IF1(0, EQ, 1),
+	    .why = "PID 1 of a cell keeps the task's accounts." },
 
 	/* SCHED_FIFO, SCHED_RR, SCHED_DEADLINE, each with or without RESET_ON_FORK */
 	{ N("sched_setscheduler"), EPERM, MASK1(1, 0xbfffffff, 1),
