@@ -85,24 +85,10 @@ hash_of(const char *name, uint32_t what)
 	return h;
 }
 
-static void
-answer(struct walk *w, const char *name, uint32_t what, enum kn_file_refusal refusal,
-    int fd_own)
-{
-	struct batch *b = w->batch;
-
-	if (b->body.n > BATCH_BYTES || b->fd_n == KN_MSG_FDS_MAX)
-		flush(w);
-	kn_blob_str(&b->body, name);
-	kn_blob_u32(&b->body, what);
-	kn_blob_u32(&b->body, (uint32_t)refusal);
-	if (fd_own >= 0)
-		b->fds[b->fd_n++] = fd_own;
-	w->seen[w->seen_n++] = hash_of(name, what);
-	w->sent++;
-}
-
-/* Two patterns may meet one file, and two bad names look alike when made printable. */
+/* Two patterns may meet one file, a folder that cannot be read is met again by each of
+ * them, a file may be called what a pattern is, and two bad names look alike when made
+ * printable: whatever the reason, no answer is given twice, as the supervisor takes
+ * that for a lie. */
 static bool
 is_answered(const struct walk *w, const char *name, uint32_t what)
 {
@@ -114,13 +100,33 @@ is_answered(const struct walk *w, const char *name, uint32_t what)
 	return false;
 }
 
+static void
+answer(struct walk *w, const char *name, uint32_t what, enum kn_file_refusal refusal,
+    int fd_own)
+{
+	struct batch *b = w->batch;
+
+	if (w->sent == SENT_MAX || is_answered(w, name, what)) {
+		kn_sys_close(fd_own);
+		return;
+	}
+	if (b->body.n > BATCH_BYTES || b->fd_n == KN_MSG_FDS_MAX)
+		flush(w);
+	kn_blob_str(&b->body, name);
+	kn_blob_u32(&b->body, what);
+	kn_blob_u32(&b->body, (uint32_t)refusal);
+	if (fd_own >= 0)
+		b->fds[b->fd_n++] = fd_own;
+	w->seen[w->seen_n++] = hash_of(name, what);
+	w->sent++;
+}
+
 /* Say once that there is more than may be handed over. */
 static void
 say_full(struct walk *w, uint32_t what)
 {
 	w->full = true;
-	if (!is_answered(w, w->pattern, what))
-		answer(w, w->pattern, what, KN_FILE_TOO_MANY, -1);
+	answer(w, w->pattern, what, KN_FILE_TOO_MANY, -1);
 }
 
 /* The last place is for saying that there is more. */
@@ -147,8 +153,7 @@ refuse_bad_name(struct walk *w, const char *name, uint32_t what)
 	    (kn_err_printable(shown, sizeof shown, name, n) == n &&
 		!memcmp(shown, name, (size_t)n)))
 		return false;
-	if (!is_answered(w, shown, what))
-		answer(w, shown, what, KN_FILE_BAD_NAME, -1);
+	answer(w, shown, what, KN_FILE_BAD_NAME, -1);
 	return true;
 }
 
@@ -299,11 +304,8 @@ walk_dir(struct walk *w, int dir, size_t path_n, const char *pattern, int depth)
 			at += d->reclen;
 			if (!strcmp(d->name, ".") || !strcmp(d->name, ".."))
 				continue;
-			if (w->names++ >= NAMES_MAX && !w->full) {
-				w->full = true;
-				answer(w, w->pattern, KN_FILE_COLLECT, KN_FILE_TOO_MANY,
-				    -1);
-			}
+			if (w->names++ >= NAMES_MAX && !w->full)
+				say_full(w, KN_FILE_COLLECT);
 			if (w->full || w->dead)
 				return;
 			visit(w, dir, d->name, path_n, pattern, depth);
