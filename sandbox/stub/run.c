@@ -417,8 +417,11 @@ settle(struct run *r)
 		fail(r, c->step, -c->sys, c->detail);
 	else if (err < 0)
 		fail(r, KN_EXEC_CELL, err, "reap");
-	else if (!c->ended && res->cause == KN_CAUSE_NONE && res->oom_kills == 0)
+	else if (!c->ended && !c->begun_ns && res->cause == KN_CAUSE_NONE &&
+		 res->oom_kills == 0)
 		fail(r, KN_EXEC_CELL, -EIO, "init was killed");
+	/* Once the task has begun, the end of its init is its own SIGKILL: it may have
+	 * brought that about, and must not be run again for it. */
 	settle_cause(r);
 }
 
