@@ -30,6 +30,7 @@ kn_boot_step_name(enum kn_boot_step s)
 		[KN_BSTEP_BINDS] = "check the binds",
 		[KN_BSTEP_UNSHARE] = "make the template mount namespace",
 		[KN_BSTEP_PRIVATE] = "make the mounts private",
+		[KN_BSTEP_TERMINALS] = "write-protect the folder of terminals",
 		[KN_BSTEP_CAPS] = "drop capabilities",
 		[KN_BSTEP_CAPS_LEFT] = "verify that capabilities are gone",
 		[KN_BSTEP_NNP] = "set no_new_privs",

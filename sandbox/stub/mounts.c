@@ -28,7 +28,16 @@ kn_mounts_template(enum kn_boot_step *out_step)
 	if (r < 0)
 		return r;
 	*out_step = KN_BSTEP_PRIVATE;
-	return kn_sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+	r = kn_sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+	if (r < 0)
+		return r;
+	/* The launcher's terminals are writable, and the task's user owns their ptmx:
+	 * its mode would be what one task leaves for the next. Opening it needs no
+	 * writing to the mount. */
+	*out_step = KN_BSTEP_TERMINALS;
+	r = kn_sys_mount(NULL, "/dev/pts", NULL,
+	    MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NOEXEC, NULL);
+	return r == -ENOENT ? 0 : r;
 }
 
 int
