@@ -225,13 +225,14 @@ check_arena(
 	return 0;
 }
 
-/* 1: sealed, 0: this kernel (or a filter around us) has no mseal, -1: errno. */
+/* 1: sealed, 0: this kernel (or a filter around us) has no mseal, -1: errno. What a
+ * sealed mapping refuses is tried, without changing anything. */
 static int
 seal_mapping(void *p, size_t n)
 {
 #ifdef NR_MSEAL
 	if (syscall(NR_MSEAL, p, n, 0ul) == 0)
-		return 1;
+		return mprotect(p, n, PROT_READ | PROT_WRITE) < 0;
 	return errno == ENOSYS || errno == EPERM ? 0 : -1;
 #else
 	(void)p;

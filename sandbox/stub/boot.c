@@ -226,7 +226,7 @@ set_walls(struct kn_stub *s, const struct kn_boot *b)
 		return fail(s, KN_BSTEP_RLIMIT, r, what);
 	if (b->cell_bpf_n == 0)
 		return fail(s, KN_BSTEP_FILTER, EINVAL, "no cell filter");
-	r = kn_wall_filter(b->worker_bpf, b->worker_bpf_n);
+	r = kn_wall_first_filter(b->worker_bpf, b->worker_bpf_n);
 	return r < 0 ? fail(s, KN_BSTEP_FILTER, r, NULL) : 0;
 }
 

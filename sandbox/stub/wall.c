@@ -107,3 +107,14 @@ kn_wall_filter(const struct sock_filter *prog, uint32_t n)
 		return -EINVAL;
 	return (int)KN_SYS3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &p);
 }
+
+int
+kn_wall_first_filter(const struct sock_filter *prog, uint32_t n)
+{
+	long r = kn_wall_filter(prog, n);
+
+	if (r < 0)
+		return (int)r;
+	r = KN_SYS5(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
+	return r < 0 ? (int)r : r == SECCOMP_MODE_FILTER ? 0 : -EPERM;
+}
