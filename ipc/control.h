@@ -121,6 +121,7 @@ enum kn_boot_fd {
 				  N") */
 	KN_BOOT_FD_PIDS_MAX,   /* read-write */
 	KN_BOOT_FD_PIDS_PEAK,  /* read-write: pids.peak */
+	KN_BOOT_FD_MEM_STAT,   /* read: memory.stat ("shmem N", bytes) */
 	KN_BOOT_FD_N
 };
 

@@ -268,6 +268,8 @@ static const struct boot_file boot_files[] = {
 	    true },
 	{ KN_BOOT_FD_PIDS_MAX, KN_CTL_PIDS, "pids.max", "pids.max", O_RDWR, true },
 	{ KN_BOOT_FD_PIDS_PEAK, KN_CTL_PIDS, "pids.peak", "pids.peak", O_RDWR, false },
+	{ KN_BOOT_FD_MEM_STAT, KN_CTL_MEMORY, "memory.stat", "memory.stat", O_RDONLY,
+	    false },
 };
 
 int

@@ -79,6 +79,7 @@ take_house(struct kn_stub *s, const char **out_what)
 	if (null > 2)
 		close(null);
 	close(KN_STUB_EXE_FD);
+	kn_left_init(&s->left);
 	s->watch.proc_fd =
 	    open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOATIME);
 	if (s->watch.proc_fd < 0)
@@ -296,6 +297,7 @@ kn_boot_stub(struct kn_stub *s)
 	if (set_mounts(s, &b) < 0 || set_walls(s, &b) < 0)
 		return -1;
 	munmap(record.p, record.n);
+	kn_cg_rest_is_now(&s->cg, s->watch.cpus);
 	shed_memory(s, binds, BINDS_MAX);
 	return 0;
 }

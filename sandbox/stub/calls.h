@@ -33,6 +33,7 @@
 	X(fsopen, "/task as a detached tmpfs") \
 	X(fsconfig, "its size") \
 	X(fsmount, "its descriptor") \
+	X(socketpair, "sockets that a task left are looked for when one is closed") \
 	X(clone3, "init in new namespaces; the task") \
 	X(open_tree, "binds below a directory that a cell covers") \
 	X(mount, "/tmp, /dev/shm, /proc of a cell") \

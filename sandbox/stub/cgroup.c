@@ -7,7 +7,14 @@
 #include "sandbox/stub/sys.h"
 #include "sandbox/stub/text.h"
 
-enum { FILE_MAX_BYTES = 1024 };
+enum {
+	FILE_MAX_BYTES = 1024,
+	REST_WAIT_US = 500,
+	SMALL_BYTES = 1 << 20, /* of a charge: not worth to wait for */
+	/* The kernel sums its statistics up when a processor's part has changed by this
+	 * much (64 pages). */
+	STAT_LAG_BYTES = 64 * 4096,
+};
 #define NO_LIMIT UINT64_MAX
 
 void
@@ -20,6 +27,7 @@ kn_cg_init(struct kn_cg *g, const struct kn_boot *b, const int fd[KN_BOOT_FD_N])
 	g->mem_overhead = b->mem_overhead;
 	g->worker_mem = b->worker_mem;
 	g->pids_overhead = b->pids_overhead;
+	g->shmem_slack = SMALL_BYTES;
 }
 
 bool
@@ -214,6 +222,30 @@ kn_cg_begin(struct kn_cg *g, const struct kn_job_limits *l, const char **out_wha
 	return 0;
 }
 
+void
+kn_cg_rest_is_now(struct kn_cg *g, uint32_t cpus)
+{
+	g->shmem_slack = SMALL_BYTES + (uint64_t)cpus * STAT_LAG_BYTES;
+	if (!read_number(g->fd[KN_BOOT_FD_MEM_STAT], "shmem ", &g->shmem_rest))
+		g->shmem_rest = 0;
+}
+
+void
+kn_cg_rest(struct kn_cg *g)
+{
+	uint64_t now;
+
+	for (long us = 0; g->grew > SMALL_BYTES && us < KN_CG_REST_MS * 1000;
+	     us += REST_WAIT_US) {
+		struct timespec t = { 0, REST_WAIT_US * 1000 };
+
+		if (!read_number(g->fd[KN_BOOT_FD_MEM_STAT], "shmem ", &now) ||
+		    now <= sum(g->shmem_rest, g->shmem_slack))
+			return;
+		(void)kn_sys_ppoll(NULL, 0, &t);
+	}
+}
+
 uint64_t
 kn_cg_cpu_ns(const struct kn_cg *g)
 {
@@ -232,6 +264,7 @@ kn_cg_end(struct kn_cg *g, struct kn_job_result *r)
 	uint64_t peak = 0, pids = 0;
 
 	(void)read_number(g->fd[KN_BOOT_FD_MEM_PEAK], NULL, &peak);
+	g->grew = !g->peak_reset ? UINT64_MAX : peak > g->peak0 ? peak - g->peak0 : 0;
 	/* The kernel charges in batches: a small task may live on what is charged
 	 * already. A peak that cannot be reset tells only when it rose. */
 	if (g->peak_reset)

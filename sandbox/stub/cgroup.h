@@ -23,9 +23,15 @@ struct kn_cg {
 	bool peak_reset;
 	uint64_t peak0, pids_peak0, cpu0_ns, own0_ns;
 	uint32_t oom0;
+	/* after it */
+	uint64_t grew;	      /* bytes by which the charge rose */
+	uint64_t shmem_rest;  /* shared memory that is charged between tasks */
+	uint64_t shmem_slack; /* how far the kernel's statistics may be behind */
 };
 
 void kn_cg_init(struct kn_cg *g, const struct kn_boot *b, const int fd[KN_BOOT_FD_N]);
+/* What is charged now is what every worker has: while no task runs. */
+void kn_cg_rest_is_now(struct kn_cg *g, uint32_t cpus);
 bool kn_cg_holds_memory(const struct kn_cg *g);
 bool kn_cg_holds_pids(const struct kn_cg *g);
 bool kn_cg_counts_cpu(const struct kn_cg *g);
@@ -36,6 +42,12 @@ int kn_cg_begin(struct kn_cg *g, const struct kn_job_limits *l, const char **out
 /* Processor time of the worker since kn_cg_begin() without the stub's own; 0 if this
  * machine does not count it. */
 uint64_t kn_cg_cpu_ns(const struct kn_cg *g);
+/* Between tasks, when nothing of the last one runs: wait, KN_CG_REST_MS at most, until
+ * the kernel has taken back the shared memory that it left. IPC namespaces and files in
+ * flight end some time after the last process that used them, and until then the next
+ * task would pay for them. */
+enum { KN_CG_REST_MS = 250 };
+void kn_cg_rest(struct kn_cg *g);
 /* After the cell is gone: memory_peak, pids_peak, oom_kills of *r. */
 void kn_cg_end(struct kn_cg *g, struct kn_job_result *r);
 

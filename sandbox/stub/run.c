@@ -43,6 +43,7 @@ struct run {
 	/* absolute, 0: none */
 	uint64_t hard_ns, soft_ns, grace_ns, kill_ns, force_ns;
 	bool killing;
+	bool unclean; /* something of the task is still there: the worker's last one */
 };
 
 static void
@@ -407,6 +408,7 @@ settle(struct run *r)
 	struct kn_job_result *res = &r->res;
 	int err = kn_cell_reap(c, &res->user_us, &res->system_us, &res->max_rss);
 
+	r->unclean = !kn_left_clear(&r->s->left);
 	kn_cg_end(&r->s->cg, res);
 	add_unwaited(r);
 	res->wait_status = c->wait_status;
@@ -489,4 +491,7 @@ kn_run(struct kn_stub *s, const struct kn_slot_head *head,
 		munmap(r->room, r->room_n);
 	answer(r);
 	kn_control_end(s->slice.control);
+	kn_cg_rest(&s->cg);
+	if (r->unclean)
+		kn_serve_abandon(s);
 }

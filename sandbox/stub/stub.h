@@ -13,6 +13,7 @@
 #include "sandbox/stub/cell.h"
 #include "sandbox/stub/cgroup.h"
 #include "sandbox/stub/files.h"
+#include "sandbox/stub/left.h"
 #include "sandbox/stub/watch.h"
 
 /* A TASK message that waits for its turn, with its descriptors. */
@@ -43,6 +44,7 @@ struct kn_stub {
 	uint32_t cell_bpf_n;
 	struct kn_cg cg;
 	struct kn_watch watch;
+	struct kn_left left;
 
 	/* tasks told of and not looked at yet: a ring, oldest first */
 	struct kn_waiting waiting[KN_SLOTS];
