@@ -25,7 +25,11 @@
 enum {
 	BINDS_MAX = 4096,
 	RECORD_MAX = 4 << 20,
-	OPEN_MAX = 16384, /* descriptors of waiting tasks: 32 times 64, with room */
+	/* Descriptors in flight in local sockets are counted per user of the host, and
+	 * whoever wants to send some is refused above his own limit of open files, plus
+	 * one message (253). A task must be refused well before its keepers are: they
+	 * are the same user where no root gives each worker one of its own. */
+	FLIGHT_RESERVE = 320,
 };
 
 static int
@@ -198,9 +202,12 @@ set_limits(struct kn_stub *s, const char **out_what)
 	(void)kn_sys_short_turns();
 	*out_what = "open files";
 	l.rlim_max = s->hard[RLIMIT_NOFILE];
-	l.rlim_cur = l.rlim_max < OPEN_MAX ? l.rlim_max : OPEN_MAX;
+	l.rlim_cur = l.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &l) < 0)
 		return -errno;
+	s->hard[RLIMIT_NOFILE] = l.rlim_max > 2 * FLIGHT_RESERVE
+				     ? l.rlim_max - FLIGHT_RESERVE
+				     : l.rlim_max / 2;
 	s->watch.cpus = 1;
 	if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1)
 		s->watch.cpus = (uint32_t)CPU_COUNT(&set);
