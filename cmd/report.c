@@ -81,6 +81,18 @@ cut_text(const struct kn_capture *c, size_t *out_cut)
 	return v;
 }
 
+/* Text that is mostly control characters (zeros of a memory image, say) is none: as
+ * JSON it would be six times as long, and writing it would hold up everybody else. */
+static bool
+is_text(const char *p, size_t n)
+{
+	size_t odd = 0;
+
+	for (size_t i = 0; i < n; i++)
+		odd += (unsigned char)p[i] < ' ' && !strchr("\n\t\r\b\f", p[i]);
+	return odd <= 64 + n / 16;
+}
+
 static int
 set(json_t *o, const char *key, json_t *v)
 {
@@ -102,11 +114,13 @@ set_stream(json_t *o, const char *name, const struct kn_capture *c)
 {
 	bool cut = c->truncated && c->head_n <= c->n;
 	size_t cut_at = c->head_n;
-	json_t *v =
-	    cut ? cut_text(c, &cut_at) : json_stringn(c->bytes ? c->bytes : "", c->n);
+	json_t *v = NULL;
 	char key[32];
 	int r = 0;
 
+	if (c->n == 0 || is_text(c->bytes, c->n))
+		v = cut ? cut_text(c, &cut_at)
+			: json_stringn(c->n ? c->bytes : "", c->n);
 	if (v) {
 		r |= set(o, name, v);
 	} else {
