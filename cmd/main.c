@@ -1,4 +1,5 @@
 /* cmd/main.c: the verb table. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,8 +44,11 @@ int
 main(int argc, char **argv)
 {
 	struct kn_err e = { 0 };
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
 	unsigned closed;
 
+	/* A file that may not grow (ulimit -f) is an error of the write, and named. */
+	sigaction(SIGXFSZ, &ignore, NULL);
 	/* A closed 0, 1 or 2 would be taken by the next descriptor we open. */
 	if (kn_fd_reserve_stdio(&closed, &e) < 0)
 		return kn_say_error(NULL, &e);
