@@ -18,6 +18,7 @@ enum {
 	BACKOFF_MIN_MS = 10,
 	BACKOFF_MAX_MS = 2000,
 	CRASH_LOOP = 3,
+	CRASH_LOOP_LATER = 10, /* with the back-off above: seconds */
 	WINDOW_PER_WORKER = 16,
 	WINDOW_MIN = 64,
 };
@@ -63,6 +64,7 @@ configure(const struct kn_sup *s, uint32_t workers, struct kn_pool_config *c)
 		.backoff_min_ms = BACKOFF_MIN_MS,
 		.backoff_max_ms = BACKOFF_MAX_MS,
 		.crash_loop = CRASH_LOOP,
+		.crash_loop_later = CRASH_LOOP_LATER,
 		.broker = !s->opt.no_steal,
 		.eager = workers == 1,
 	};

@@ -41,8 +41,11 @@ struct kn_pool_config {
 	uint32_t backoff_min_ms, backoff_max_ms;
 	uint32_t
 	    crash_loop; /* launches in a row without a ready worker that end the pool */
-	bool broker;	/* take unclaimed tasks back for idle workers */
-	bool eager;	/* launch all workers at the first event; else on demand */
+	uint32_t crash_loop_later; /* the same once there has been a ready one: then
+				      the machine can, and work is at stake; 0: as
+				      crash_loop */
+	bool broker;		   /* take unclaimed tasks back for idle workers */
+	bool eager; /* launch all workers at the first event; else on demand */
 };
 
 struct kn_pool;

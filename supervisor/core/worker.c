@@ -71,6 +71,14 @@ kn_worker_kill(struct kn_pool *p, uint32_t w, enum kn_why why)
 
 /* ---- launches ---- */
 
+/* So many failures in a row end the pool. */
+static uint32_t
+crash_limit(const struct kn_pool *p)
+{
+	return p->ever_ready && p->c.crash_loop_later ? p->c.crash_loop_later
+						      : p->c.crash_loop;
+}
+
 /* A launch came to nothing. before: failures in a row that its getting ready wiped out.
  */
 static void
@@ -87,7 +95,7 @@ launch_failed(struct kn_pool *p, uint32_t before)
 	if (wait_ms > p->c.backoff_max_ms)
 		wait_ms = p->c.backoff_max_ms;
 	p->spawn_after_ns = p->now_ns + wait_ms * KN_CORE_MS;
-	if (p->c.crash_loop == 0 || p->launch_fails < p->c.crash_loop)
+	if (p->c.crash_loop == 0 || p->launch_fails < crash_limit(p))
 		return;
 	for (uint32_t w = 0; w < p->worker_n; w++) {
 		if (p->worker[w].state == KN_WORKER_READY)

@@ -24,6 +24,7 @@ configure(struct sim *s)
 	c->backoff_min_ms = (uint32_t)rnd_in(s, 1, 20);
 	c->backoff_max_ms = (uint32_t)rnd_in(s, 20, 500);
 	c->crash_loop = (uint32_t)rnd_in(s, 2, 8);
+	c->crash_loop_later = chance(s, 500) ? (uint32_t)rnd_in(s, 2, 12) : 0;
 	c->broker = chance(s, 700);
 	c->eager = chance(s, 300);
 	s->plain = s->honest || chance(s, 400);

@@ -55,7 +55,7 @@ act_spawn(struct sim *s, const struct kn_action *a)
 		launching += s->b[w].told == SPAWNING || s->b[w].told == STARTING;
 	if ((!s->c.eager || s->draining) && launching > s->open_n)
 		sim_fail(s, "%u launches for %u tasks", launching, s->open_n);
-	if (s->fails > 0 && launching > 1 && s->fails >= s->c.crash_loop)
+	if (s->fails > 0 && launching > 1 && s->fails >= oracle_crash_limit(s))
 		sim_fail(s, "%u launches after %u failures", launching, s->fails);
 	uint32_t incarnation = a->incarnation;
 	*b = (struct book_worker){ .told = SPAWNING, .incarnation = incarnation };
@@ -376,7 +376,7 @@ act_failed(struct sim *s, const struct kn_action *a)
 		sim_fail(s, "the pool fails twice");
 	if (a->why == KN_WHY_LAUNCH_FATAL
 		? !fatal
-		: a->why != KN_WHY_CRASH_LOOP || s->fails < s->c.crash_loop)
+		: a->why != KN_WHY_CRASH_LOOP || s->fails < oracle_crash_limit(s))
 		sim_fail(
 		    s, "the pool fails: %s after %u", kn_why_name(a->why), s->fails);
 	for (uint32_t w = 0; w < s->worker_n; w++) {

@@ -149,7 +149,7 @@ check_workers(struct watch *k)
 		due_of_worker(k, w);
 	}
 	if (s->fail_step == s->steps && s->c.crash_loop != 0 &&
-	    s->fails >= s->c.crash_loop && !oracle_ending(s))
+	    s->fails >= oracle_crash_limit(s) && !oracle_ending(s))
 		sim_fail(s, "%u launches failed and the pool goes on", s->fails);
 	if (s->fed->type == KN_EV_SPAWN_FAILED && s->fed->fatal && !s->ever_ready &&
 	    !oracle_ending(s))

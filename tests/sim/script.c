@@ -79,8 +79,8 @@ set_key(struct kn_pool_config *c, const char *key, uint64_t v)
 		{ "grace", &c->grace_ms }, { "ack", &c->stop_ack_ms },
 		{ "recycle", &c->recycle_tasks }, { "seconds", &c->recycle_s },
 		{ "spares", &c->spares }, { "backoff", &c->backoff_min_ms },
-		{ "backoff-max", &c->backoff_max_ms },
-		{ "crash-loop", &c->crash_loop } };
+		{ "backoff-max", &c->backoff_max_ms }, { "crash-loop", &c->crash_loop },
+		{ "crash-loop-later", &c->crash_loop_later } };
 
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
 		if (strcmp(keys[i].key, key) == 0) {
