@@ -31,13 +31,14 @@ admit(struct kn_entry *e)
 
 	if (kn_publish_job(e, &job, fds, &fd_n) < 0) {
 		refuse(e, KN_V_TOO_LARGE,
-		    "KNT_ERROR_3: more files by descriptor than one task can take");
+		    "more files by descriptor than one task can take (KNT_ERROR_3)");
 		return false;
 	}
 	e->job_bytes = kn_job_encode(&job, NULL, 0);
 	if (s->policy->payload_max && e->job_bytes > s->policy->payload_max) {
 		refuse(e, KN_V_TOO_LARGE,
-		    "KNT_ERROR_3: the task with its files is larger than /payload/max");
+		    "the task with its files is larger than /payload/max "
+		    "(KNT_ERROR_3)");
 		return false;
 	}
 	return true;

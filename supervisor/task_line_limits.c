@@ -9,6 +9,14 @@
 #include "ipc/err.h"
 #include "supervisor/task_line_json.h"
 
+static bool
+is_ms(const char *pointer)
+{
+	size_t n = strlen(pointer);
+
+	return n > 3 && strcmp(pointer + n - 3, "_ms") == 0;
+}
+
 static int
 number(struct kn_line_ctx *c, json_t *v, const char *at, bool size, uint64_t min,
     uint64_t max, uint64_t *out)
@@ -20,9 +28,10 @@ number(struct kn_line_ctx *c, json_t *v, const char *at, bool size, uint64_t min
 		    kn_policy_size(json_string_value(v), out, &e) < 0)
 			return kn_line_fail(c, "%s: not a size such as \"64M\"", at);
 	} else if (!json_is_integer(v)) {
-		return kn_line_fail(c, "%s: must be %s", at,
-		    size ? "a whole number or a size such as \"64M\""
-			 : "a whole number");
+		return kn_line_fail(c, "%s: must be a whole number%s", at,
+		    size	? " or a size such as \"64M\""
+		    : is_ms(at) ? " of milliseconds"
+				: "");
 	} else if (json_integer_value(v) < 0) {
 		return kn_line_fail(c, "%s: out of range: below 0", at);
 	} else {
