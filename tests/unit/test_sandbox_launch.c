@@ -1,14 +1,12 @@
 /* tests/unit/test_sandbox_launch.c: the launcher with the real bwrap and the real stub:
  * ready by ping, binds under the worker's uid, a swapped source, no environment, no
- * stray descriptor, dead with its supervisor. And without a process: layers that cannot
- * be had are refused by name, failures are explained.
+ * stray descriptor, dead with its supervisor.
  */
 #include "sandbox_test.h"
 
 #include <dirent.h>
 #include <poll.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 
 #include "ipc/arena.h"
 #include "ipc/bell.h"
@@ -150,7 +148,6 @@ child_of(pid_t pid)
 	return sscanf(text, "%d", &child) == 1 ? child : -1;
 }
 
-/* The stub, seen from outside: the child of the launcher. */
 static pid_t
 stub_pid(const struct pool *o)
 {
@@ -255,8 +252,6 @@ as_root_a_worker_is_nobody_of_this_machine(void **state)
 	    kn_launcher_layers(o.launcher)->state[KN_LAYER_UID], KN_LAYER_ENFORCED);
 	start(&o, 1);
 	assert_int_equal(ping(&o), NEWS_READY);
-	/* The launcher's own /proc entry: bwrap is not dumpable or is, but never 0's
-	 * by its credentials. */
 	snprintf(path, sizeof(path), "/proc/%d/status", o.worker.proc.pid);
 	FILE *f = fopen(path, "re");
 	char line[256];
@@ -330,7 +325,6 @@ private_directory_binds_and_files_belong_to_the_caller(void **state)
 	assert_int_equal(st.st_gid, getegid());
 	assert_int_equal(stat(join(dir, "made-dir"), &st), 0);
 	assert_int_equal(st.st_uid, geteuid());
-	/* And nothing of it was mounted on the machine: the directory can go. */
 	scratch_remove(dir);
 	assert_int_equal(access(dir, F_OK), -1);
 }
@@ -485,108 +479,6 @@ failing_launcher_is_reported_with_its_step(void **state)
 	pool_close(&o);
 }
 
-/* ---- layers ---- */
-
-static void
-layers_are_decided_or_refused_by_name(void **state)
-{
-	struct kn_policy *loaded = load_policy(), p = *loaded;
-	struct kn_host h = { .mseal = false, .landlock_abi = 0 };
-	const struct kn_cgroup *none = NULL; /* what an ordinary user gets */
-	struct kn_layers out;
-	struct kn_err e = { 0 };
-
-	(void)state;
-	p.require = 0;
-	p.allow_degraded = 0;
-	p.landlock = KN_LANDLOCK_AUTO;
-	p.task.memory = p.worker.memory = p.task.pids = p.worker.pids = 0;
-	p.task.cpu_ms = 0;
-	OK(kn_launch_layers(&p, &h, none, &out, &e), e);
-	assert_int_equal(out.state[KN_LAYER_NAMESPACES], KN_LAYER_ENFORCED);
-	assert_int_equal(out.state[KN_LAYER_SECCOMP], KN_LAYER_ENFORCED);
-	assert_int_equal(out.state[KN_LAYER_UID], KN_LAYER_ABSENT);
-	assert_int_equal(out.state[KN_LAYER_LANDLOCK], KN_LAYER_ABSENT);
-	assert_int_equal(out.state[KN_LAYER_MSEAL], KN_LAYER_ABSENT);
-	assert_int_equal(out.state[KN_LAYER_CG_MEMORY], KN_LAYER_ABSENT);
-	/* Asked for by a value. */
-	p.landlock = KN_LANDLOCK_ON;
-	assert_int_equal(kn_launch_layers(&p, &h, none, &out, &e), -1);
-	assert_int_equal(e.kind, KN_EK_HOST);
-	assert_non_null(strstr(e.msg, "layer landlock: asked for by /landlock"));
-	assert_non_null(strstr(e.hint, "allow_degraded"));
-	p.allow_degraded = 1u << KN_LAYER_LANDLOCK;
-	OK(kn_launch_layers(&p, &h, none, &out, &e), e);
-	assert_int_equal(out.state[KN_LAYER_LANDLOCK], KN_LAYER_DEGRADED);
-	/* Required: allow_degraded does not help. */
-	p.require = 1u << KN_LAYER_LANDLOCK;
-	kn_err_clear(&e);
-	assert_int_equal(kn_launch_layers(&p, &h, none, &out, &e), -1);
-	assert_non_null(strstr(e.msg, "layer landlock: required"));
-	h.landlock_abi = 4;
-	OK(kn_launch_layers(&p, &h, none, &out, &e), e);
-	assert_int_equal(out.state[KN_LAYER_LANDLOCK], KN_LAYER_ENFORCED);
-	p.landlock = KN_LANDLOCK_OFF;
-	assert_int_equal(kn_launch_layers(&p, &h, none, &out, &e), -1);
-	p.require = 0;
-	OK(kn_launch_layers(&p, &h, none, &out, &e), e);
-	assert_int_equal(out.state[KN_LAYER_LANDLOCK], KN_LAYER_ABSENT);
-	p.require = 1u << KN_LAYER_UID;
-	assert_int_equal(kn_launch_layers(&p, &h, none, &out, &e), -1);
-	kn_policy_free(loaded);
-}
-
-static void
-memory_limit_without_a_cgroup_is_refused(void **state)
-{
-	struct kn_policy *loaded = load_policy(), p = *loaded;
-	struct kn_host h = { .mseal = true, .landlock_abi = 1 };
-	struct kn_layers out;
-	struct kn_err e = { 0 };
-
-	(void)state;
-	p.require = p.allow_degraded = 0;
-	p.task.pids = p.worker.pids = p.task.cpu_ms = 0;
-	p.task.memory = 64 << 20;
-	assert_int_equal(kn_launch_layers(&p, &h, NULL, &out, &e), -1);
-	assert_non_null(
-	    strstr(e.msg, "layer cgroup.memory: asked for by /limits/task/memory"));
-	p.allow_degraded = 1u << KN_LAYER_CG_MEMORY;
-	OK(kn_launch_layers(&p, &h, NULL, &out, &e), e);
-	assert_int_equal(out.state[KN_LAYER_CG_MEMORY], KN_LAYER_DEGRADED);
-	kn_policy_free(loaded);
-}
-
-/* ---- explain ---- */
-
-static void
-failures_are_explained_in_one_printable_line(void **state)
-{
-	struct kn_host h = { .root = false };
-	struct kn_launcher l = { .host = &h };
-	struct kn_err e;
-
-	(void)state;
-	kn_launch_explain(&l,
-	    "bwrap: Creating new namespace failed: Operation not permitted\n", 256, &e);
-	assert_int_equal(e.kind, KN_EK_HOST);
-	assert_non_null(strstr(e.msg, "Creating new namespace failed"));
-	assert_true(e.hint[0] != '\0');
-	kn_launch_explain(
-	    &l, "noise\nbwrap: loopback: Failed RTM_NEWADDR: x\n", 256, &e);
-	assert_int_equal(e.kind, KN_EK_HOST);
-	assert_int_equal(strncmp(e.msg, "bwrap: loopback", 15), 0);
-	kn_launch_explain(&l, "\033]0;title\007\nsecond", 256, &e);
-	assert_int_equal(e.kind, KN_EK_LAUNCH);
-	for (const char *p = e.msg; *p != '\0'; p++)
-		assert_true(*p >= ' ' && *p != 0x7f);
-	assert_null(strstr(e.msg, "second"));
-	kn_launch_explain(&l, "", SIGKILL, &e);
-	assert_non_null(strstr(e.msg, "signal 9"));
-	kn_launch_explain(&l, NULL, 256, &e);
-	assert_non_null(strstr(e.msg, "status 1"));
-}
-
 int
 main(void)
 {
@@ -601,9 +493,6 @@ main(void)
 		cmocka_unit_test(worker_dies_with_its_supervisor),
 		cmocka_unit_test(what_a_launcher_started_dies_with_the_supervisor_too),
 		cmocka_unit_test(failing_launcher_is_reported_with_its_step),
-		cmocka_unit_test(layers_are_decided_or_refused_by_name),
-		cmocka_unit_test(memory_limit_without_a_cgroup_is_refused),
-		cmocka_unit_test(failures_are_explained_in_one_printable_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
