@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -250,6 +251,20 @@ lost_output(struct kn_relay *r, int i, int sys)
 	kn_turn_stop(r->s, false, sys == EPIPE ? SIGPIPE : 0);
 }
 
+/* A pipe's end is ours alone, and does not block. A terminal's master is the worker's
+ * too, who could have it block again: it is asked first. */
+static ssize_t
+read_task(const struct kn_entry *e, int fd, char buf[BUF])
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	if (e->task->pty && poll(&p, 1, 0) == 0) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return read(fd, buf, BUF);
+}
+
 /* True if there is something to write. */
 static bool
 fill_out(struct kn_relay *r, int i)
@@ -264,7 +279,7 @@ fill_out(struct kn_relay *r, int i)
 		return true;
 	if (c->ended)
 		return false;
-	n = read(i ? io->err_fd : io->out_fd, c->buf, BUF);
+	n = read_task(r->e, i ? io->err_fd : io->out_fd, c->buf);
 	if (n < 0 && errno == EINTR)
 		return false;
 	if (n < 0 && errno == EAGAIN) {
