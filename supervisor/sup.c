@@ -108,7 +108,10 @@ alloc_tables(struct kn_sup *s, const struct kn_pool_config *c, struct kn_err *e)
 	return 0;
 }
 
-/* A task takes three descriptors while it runs, and one for each file it hands back. */
+/* A task takes three descriptors while it runs, and one for each file it hands back.
+ * And who sends descriptors is refused when his user has more of them in flight than he
+ * may have open: no task of ours may have a higher limit than we (sandbox/stub/boot.c).
+ */
 static void
 raise_nofile(struct kn_sup *s)
 {
@@ -118,8 +121,6 @@ raise_nofile(struct kn_sup *s)
 		return;
 	want = s->old_nofile;
 	want.rlim_cur = want.rlim_max;
-	if (want.rlim_cur > 65536)
-		want.rlim_cur = 65536;
 	if (want.rlim_cur > s->old_nofile.rlim_cur &&
 	    setrlimit(RLIMIT_NOFILE, &want) == 0)
 		s->nofile_saved = true;
