@@ -117,7 +117,11 @@ kn_view_socket(struct kn_wk *w)
 		}
 		if (n < 0 && errno == EAGAIN)
 			return;
-		if (n < 0 && (errno == EINTR || errno == ENOMEM || errno == ENOBUFS) &&
+		/* A reset is told once, before what the stub had said until then: a
+		 * stub that gives up with words of ours unread has said why. */
+		if (n < 0 &&
+		    (errno == EINTR || errno == ENOMEM || errno == ENOBUFS ||
+			errno == ECONNRESET) &&
 		    i < MESSAGES_PER_EVENT - 1)
 			continue;
 		if (n < 0 && errno == EMSGSIZE) {
@@ -128,7 +132,7 @@ kn_view_socket(struct kn_wk *w)
 			kn_view_violation(w, "socket.empty");
 			continue;
 		}
-		if (n < 0 && errno != ECONNRESET) { /* that is an end of file too */
+		if (n < 0 && errno != ECONNRESET) {
 			w->unread = true;
 			kn_launch_kill(s->launcher, w->index, &w->lw);
 		}
