@@ -56,10 +56,11 @@ archives := rcrt1.o libc.a libseccomp.a libjansson.a libcap.a
 found := $(filter /%,$(foreach f,$(archives),$(shell $(CC) -print-file-name=$(f) 2>/dev/null)))
 STATIC ?= $(if $(SAN),,$(if $(word $(words $(archives)),$(found)),y))
 prog_ldflags := $(if $(STATIC),$(patsubst -pie,-static-pie,$(ldflags)),$(ldflags))
-# The stub runs before and around untrusted code: static, libc only, never sanitized.
-# Its stack protector would read a TLS that a cell's init shares; -fno-... keeps that code plain.
-stub_cflags := $(base) -O2 -DKN_STUB -fno-pie -fno-stack-protector -Wconversion $(CFLAGS)
-stub_ldflags := -static -no-pie -Wl,-z,relro,-z,now,-z,noexecstack
+# The stub runs before and around untrusted code: static, without libc (sandbox/stub/bare.c),
+# never sanitized. It has no thread area, so no stack protector, which would read one.
+stub_cflags := $(base) -O2 -U_FORTIFY_SOURCE -DKN_STUB -fno-pie -fno-stack-protector \
+	-fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections -Wconversion $(CFLAGS)
+stub_ldflags := -static -no-pie -nostdlib -Wl,--gc-sections,-z,noexecstack,-z,norelro,-z,noseparate-code
 
 ipc_src := $(sort $(wildcard ipc/*.c))
 sandbox_src := $(sort $(wildcard sandbox/*.c))
@@ -82,10 +83,12 @@ $(B)/%.o: %.c $(B)/gen/version.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(cflags) $(extra) -c -o $@ $<
 
-$(B)/stub/%.o: %.c
+# Else the compiler makes a call of memcpy() out of memcpy()'s own loop.
+$(B)/stub/sandbox/stub/bare_text.o: extra := -ffreestanding
+$(B)/stub/%.o: %.c Makefile
 	$(call say,CC-S,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(stub_cflags) -c -o $@ $<
+	$(Q)$(CC) $(stub_cflags) $(extra) -c -o $@ $<
 
 $(B)/gen/version.h: Makefile
 	@mkdir -p $(@D)
@@ -94,11 +97,11 @@ $(B)/gen/version.h: Makefile
 
 $(B)/knit-worker: $(stub_obj)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(stub_ldflags) -o $@ $^
+	$(Q)$(CC) $(stub_ldflags) -o $@ $^ -lgcc
 
 # The stub travels inside the program and is started from a sealed memfd: it has no name
 # that a task could reach, and cannot differ from the supervisor that speaks to it.
-# Each start copies it: without symbols it is a third shorter.
+# Each start copies it, so it goes without symbols.
 $(B)/gen/stub_image.o: $(B)/knit-worker
 	@mkdir -p $(@D)
 	$(Q)$(STRIP) -o $(B)/gen/knit-worker $<
