@@ -121,6 +121,10 @@ end_event(struct sim *s)
 		[END_STOP_NOW] = KN_EV_STOP_NOW };
 	enum kn_event_type type = types[rnd_in(s, 0, 2)];
 
+	for (uint32_t t = 0; !s->draining && !s->stopping && t < s->c.task_max; t++) {
+		if (!s->t[t].open && chance(s, 300))
+			submit(s, t); /* the last ones, in a hurry */
+	}
 	if (s->draining && chance(s, 700))
 		type = chance(s, 700) ? KN_EV_STOP : KN_EV_STOP_NOW;
 	if (s->stopping)

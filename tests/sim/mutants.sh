@@ -16,15 +16,19 @@ list=$top/tests/sim/mutants.txt
 [ -f "$list" ] || { echo "mutants.sh: run it from the top of the tree" >&2; exit 2; }
 flags="-std=gnu11 -D_GNU_SOURCE -O1 -w"
 rm -rf "$B/mutants"
-mkdir -p "$B/mutants/obj" "$B/mutants/src/supervisor/core" || exit 2
+mkdir -p "$B/mutants/obj" "$B/mutants/src/supervisor" "$B/mutants/src/tests" || exit 2
+# A snapshot: the tree may change while this runs.
+cp -r "$top/supervisor/core" "$B/mutants/src/supervisor/" || exit 2
+cp -r "$top/tests/sim" "$B/mutants/src/tests/" || exit 2
 cd "$B/mutants" || exit 2
+list=src/tests/sim/mutants.txt
 
-for f in "$top"/tests/sim/*.c "$top"/supervisor/core/*.c; do
+for f in src/tests/sim/*.c src/supervisor/core/*.c; do
 	# shellcheck disable=SC2086
-	$CC $flags -I"$top" -c -o "obj/$(basename "$f" .c).o" "$f" || exit 2
+	$CC $flags -Isrc -c -o "obj/$(basename "$f" .c).o" "$f" || exit 2
 done
 $CC -o sim obj/*.o || exit 2
-(cd "$top" && "$OLDPWD/sim" --seeds 5 >/dev/null) || {
+./sim --seeds 5 >/dev/null || {
 	echo "mutants.sh: the core fails without a planted bug" >&2
 	exit 2
 }
@@ -36,15 +40,14 @@ while read -r name file edit; do
 		case " $* " in *" $name "*) ;; *) continue ;; esac
 	fi
 	planted=$((planted + 1))
-	mutant=src/supervisor/core/$file
-	sed -E "$edit" "$top/supervisor/core/$file" >"$mutant"
-	if cmp -s "$mutant" "$top/supervisor/core/$file"; then
+	if ! sed -E "$edit" "src/supervisor/core/$file" >mutant.c ||
+		cmp -s mutant.c "src/supervisor/core/$file"; then
 		echo "not planted: $name: the expression changes nothing in $file"
 		bad=1
 		continue
 	fi
 	# shellcheck disable=SC2086
-	if ! $CC $flags -I"$top" -c -o mutant.o "$mutant" 2>log; then
+	if ! $CC $flags -Isrc -c -o mutant.o mutant.c 2>log; then
 		echo "not planted: $name: does not compile"
 		cat log
 		bad=1
@@ -56,7 +59,7 @@ while read -r name file edit; do
 	if ! timeout 120 ./mutant --seeds "$SEEDS" >log 2>&1; then
 		caught=$((caught + 1))
 		[ -n "${V:-}" ] && echo "caught: $name: $(grep -a '^seed' log | cut -d: -f2-)"
-	elif ! (cd "$top" && "$OLDPWD/mutant" --script tests/sim/transcripts/*.txt) >log 2>&1; then
+	elif ! ./mutant --script src/tests/sim/transcripts/*.txt >log 2>&1; then
 		caught=$((caught + 1))
 		words=$((words + 1))
 		[ -n "${V:-}" ] && echo "caught: $name: $(grep -a txt log | head -1)"

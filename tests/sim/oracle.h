@@ -36,7 +36,6 @@ oracle_refused(const struct sim *s, uint32_t w)
 	return s->b[w].refused_ns != 0;
 }
 
-/* Ready, and gets tasks by right. */
 /* So many failed launches in a row end the pool. */
 static inline uint32_t
 oracle_crash_limit(const struct sim *s)
@@ -44,6 +43,8 @@ oracle_crash_limit(const struct sim *s)
 	return s->ever_ready && s->c.crash_loop_later ? s->c.crash_loop_later
 						      : s->c.crash_loop;
 }
+
+/* Ready, and gets tasks by right. */
 static inline bool
 oracle_stays(const struct sim *s, uint32_t w)
 {
