@@ -223,6 +223,12 @@ munmap(void *at, size_t n)
 }
 
 int
+mprotect(void *at, size_t n, int prot)
+{
+	ANSWER(int, KN_SYS3(SYS_mprotect, at, n, prot));
+}
+
+int
 madvise(void *at, size_t n, int advice)
 {
 	ANSWER(int, KN_SYS3(SYS_madvise, at, n, advice));
