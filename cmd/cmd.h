@@ -43,6 +43,8 @@ struct kn_voice {
 /* "knit-sandbox: text" on stderr, made printable; as one JSON object if asked. */
 void kn_say(const struct kn_voice *v, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* What to do about what was said before. */
+void kn_say_hint(const struct kn_voice *v, const char *text);
 /* The error, and its hint on a line of its own. Returns KN_EXIT_OURS. */
 int kn_say_error(const struct kn_voice *v, const struct kn_err *e);
 /* Write to stdout, all of it. 0, or -1 after one clear line. */

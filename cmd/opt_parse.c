@@ -116,6 +116,9 @@ conflict(const struct kn_run_opts *o, struct kn_err *e)
 	if (o->tasks && o->report && strcmp(o->report, "-") == 0)
 		return kn_opt_refuse(e, "stdout has the result lines; give a FILE",
 		    "--report: not - with --tasks");
+	if (o->trace && strcmp(o->trace, "-") == 0)
+		return kn_opt_refuse(e, "it is a file of its own; give a FILE",
+		    "--trace: not on stdout");
 	if (!o->tasks && batch)
 		return kn_opt_refuse(e, "it is for batches: add --tasks FILE",
 		    "%s: only with --tasks", batch);
@@ -156,7 +159,11 @@ kn_opt_parse(struct kn_run_opts *o, int argc, char **argv, struct kn_err *e)
 	if (o->argv && o->argv[0][0] == '\0')
 		return kn_opt_refuse(
 		    e, "name a program after --", "run: the command is empty");
-	return conflict(o, e);
+	if (conflict(o, e) < 0)
+		return -1;
+	if (o->stdin_path && strcmp(o->stdin_path, "-") == 0)
+		o->stdin_path = NULL; /* the caller's, as without it */
+	return 0;
 }
 
 int

@@ -109,6 +109,19 @@ set_bytes(json_t *o, const char *key, const char *bytes, size_t n)
 	return r;
 }
 
+/* Of a stream that was relayed: how much came, and whether all of it went on. */
+static int
+set_counts(json_t *o, const char *name, const struct kn_capture *c)
+{
+	char key[32];
+	int r = 0;
+
+	snprintf(key, sizeof key, "%s_bytes", name);
+	r |= set(o, key, json_integer((json_int_t)c->total));
+	snprintf(key, sizeof key, "%s_truncated", name);
+	return r | set(o, key, json_boolean(c->truncated));
+}
+
 static int
 set_stream(json_t *o, const char *name, const struct kn_capture *c)
 {
@@ -128,10 +141,7 @@ set_stream(json_t *o, const char *name, const struct kn_capture *c)
 		r |= set_bytes(o, key, c->bytes, c->n);
 		cut_at = c->head_n;
 	}
-	snprintf(key, sizeof key, "%s_bytes", name);
-	r |= set(o, key, json_integer((json_int_t)c->total));
-	snprintf(key, sizeof key, "%s_truncated", name);
-	r |= set(o, key, json_boolean(c->truncated));
+	r |= set_counts(o, name, c);
 	if (cut) {
 		snprintf(key, sizeof key, "%s_cut_at", name);
 		r |= set(o, key, json_integer((json_int_t)cut_at));
@@ -317,6 +327,9 @@ kn_report_result(const struct kn_report *rep, const char *id, uint64_t line,
 	if (known && rep->streams) {
 		r |= set_stream(root, "stdout", &o->out);
 		r |= set_stream(root, "stderr", &o->err);
+	} else if (known && o->worker >= 0) {
+		r |= set_counts(root, "stdout", &o->out);
+		r |= set_counts(root, "stderr", &o->err);
 	}
 	r |= set_files(root, rep, o);
 	r |= set(root, "error", o->error[0] ? words(o->error) : json_null());

@@ -229,13 +229,24 @@ help(const struct kn_voice *v)
 	return rc;
 }
 
+/* Options that are wrong are told as was asked, wherever that stands. */
+static int
+usage(int argc, char **argv, const struct kn_err *e)
+{
+	struct kn_voice v = { 0 };
+
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		v.json |= strcmp(argv[i], "--log-json") == 0;
+	return kn_say_error(&v, e);
+}
+
 static int
 run(struct kn_run *r, int argc, char **argv)
 {
 	struct kn_err e = { 0 };
 
 	if (kn_opt_parse(&r->opt, argc, argv, &e) < 0)
-		return kn_say_error(NULL, &e);
+		return usage(argc, argv, &e);
 	r->voice = (struct kn_voice){ .json = r->opt.log_json, .quiet = r->opt.quiet };
 	if (r->opt.help)
 		return help(&r->voice);

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd/collect.h"
@@ -22,6 +23,9 @@ struct single {
 	enum kn_verdict verdict;
 	char error[320];
 	int exit_code;
+	struct {
+		uint64_t cap, total;
+	} cut[2]; /* of stdout and stderr; total 0: nothing was cut */
 };
 
 /* ---- what the end means ---- */
@@ -63,12 +67,51 @@ exit_of(const struct kn_outcome *o)
 	return KN_EXIT_OURS;
 }
 
+/* What a first user meets most: his files are not in there. NULL: nothing to add. */
+static const char *
+hint_of(const struct single *s)
+{
+	const struct kn_run_opts *o = &s->r->opt;
+
+	if (s->verdict == KN_V_NOT_FOUND)
+		return strchr(o->argv[0], '/')
+			   ? "your files are in there only if bound: --ro-bind "
+			     "SRC[:DST], --workdir DIR"
+			   : "it must be in the PATH inside; a program of yours needs "
+			     "a "
+			     "bind: --ro-bind SRC[:DST]";
+	if (s->verdict == KN_V_INVALID && o->workdir)
+		return "--workdir is a directory inside: bind one there with "
+		       "--bind SRC:DIR, or leave it out for /task";
+	if (s->verdict == KN_V_DENIED)
+		return "the kernel's log has the number of the call (dmesg: type=1326 "
+		       "... syscall=); see WHAT WAS REFUSED in knit-policy(5)";
+	return NULL;
+}
+
+static void
+tell_cut(const struct single *s)
+{
+	static const char *const name[] = { "stdout", "stderr" };
+
+	for (int i = 0; i < 2; i++) {
+		if (s->cut[i].total)
+			kn_say(&s->r->voice,
+			    "%s was cut: %llu of %llu bytes (/limits/task/%s)", name[i],
+			    (unsigned long long)s->cut[i].cap,
+			    (unsigned long long)s->cut[i].total, name[i]);
+	}
+}
+
 /* How a command ends by itself is its own business; anything else gets a line. */
 static void
 tell(const struct single *s)
 {
 	const struct kn_voice *v = &s->r->voice;
+	const char *hint = hint_of(s);
 
+	if (!v->quiet && s->verdict != KN_V_OUTPUT_LIMIT)
+		tell_cut(s);
 	if (s->verdict == KN_V_OK || s->verdict == KN_V_EXIT ||
 	    s->verdict == KN_V_SIGNAL)
 		return;
@@ -76,6 +119,8 @@ tell(const struct single *s)
 		return;
 	kn_say(v, "%s%s%s", kn_verdict_name(s->verdict), s->error[0] ? ": " : "",
 	    s->error);
+	if (hint && !v->quiet)
+		kn_say_hint(v, hint);
 }
 
 static int
@@ -103,6 +148,14 @@ on_answer(void *ctx, struct kn_task *t, struct kn_outcome *o)
 	s->exit_code = exit_of(o);
 	s->verdict = o->verdict;
 	memcpy(s->error, o->error, sizeof s->error);
+	if (o->out.truncated) {
+		s->cut[0].cap = t->limits.stdout_bytes;
+		s->cut[0].total = o->out.total;
+	}
+	if (o->err.truncated) {
+		s->cut[1].cap = t->limits.stderr_bytes;
+		s->cut[1].total = o->err.total;
+	}
 	if (s->out_dir >= 0 && kn_collect(s->out_dir, o, &s->r->voice) > 0)
 		s->exit_code = KN_EXIT_OURS;
 	if (write_report(s, o) < 0)
@@ -184,9 +237,15 @@ static int
 take_stdin(const char *path, struct kn_err *e)
 {
 	KN_OWN_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	struct stat st;
 
-	if (fd < 0 || dup2(fd, STDIN_FILENO) < 0)
+	if (fd < 0)
 		return kn_err_sys(e, KN_EK_USAGE, "--stdin: open %s", path);
+	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+		return kn_opt_refuse(e, "to show a directory: --ro-bind SRC[:DST]",
+		    "--stdin: %s is a directory", path);
+	if (dup2(fd, STDIN_FILENO) < 0)
+		return kn_err_sys(e, KN_EK_USAGE, "--stdin: %s", path);
 	return 0;
 }
 

@@ -55,12 +55,35 @@ kn_say(const struct kn_voice *v, const char *fmt, ...)
 	line(v, "knit-sandbox: ", "msg", text);
 }
 
+void
+kn_say_hint(const struct kn_voice *v, const char *text)
+{
+	line(v, "hint: ", "hint", text);
+}
+
+/* What to do about a limit of the caller's own that was met, wherever that was. */
+static const char *
+limit_hint(int sys)
+{
+	switch (sys) {
+	case EMFILE:
+		return "raise the limit of open files (ulimit -n), or run fewer "
+		       "workers side by side";
+	case EFBIG:
+		return "raise the limit of file sizes (ulimit -f)";
+	default:
+		return "";
+	}
+}
+
 int
 kn_say_error(const struct kn_voice *v, const struct kn_err *e)
 {
+	const char *hint = e->hint[0] ? e->hint : limit_hint(e->sys);
+
 	line(v, "knit-sandbox: ", "error", e->msg);
-	if (e->hint[0])
-		line(v, "hint: ", "hint", e->hint);
+	if (hint[0])
+		kn_say_hint(v, hint);
 	return KN_EXIT_OURS;
 }
 

@@ -137,7 +137,8 @@ act_spawn(struct kn_sup *s, const struct kn_action *a)
 		kn_err_set(&e, KN_EK_LAUNCH,
 		    "a process of the one before it still holds its memory");
 	if (held || launch(w, &e) < 0) {
-		kn_err_wrap(&e, "worker %u", w->index);
+		if (strncmp(e.msg, "worker ", 7) != 0) /* a launch has said it */
+			kn_err_wrap(&e, "worker %u", w->index);
 		KN_LOG(
 		    &s->log, KN_NS_LIFECYCLE, (int)w->index, "spawn failed: %s", e.msg);
 		kn_turn_fail(s, &e);

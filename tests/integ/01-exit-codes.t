@@ -20,6 +20,7 @@ is "$(out)" 42 "print(6*7): prints 42"
 single 3 exit "exit 3" -- sh -c 'exit 3'
 single 127 not-found "no such command" -- nosuch
 like "$(err)" 'nosuch' "no such command: named"
+like "$(err)" '^hint: .*--ro-bind' "no such command: what shows a file inside"
 single 127 not-found "no such file" -- /nosuch/at/all
 single 126 not-executable "a folder as command" -- /usr/share
 single 134 signal "os.abort() (C085)" -- python3 -c 'import os;os.abort()'
@@ -105,6 +106,11 @@ usage '--set' run --set nonsense -- true
 usage 'nosuch\.jsonl' run --tasks "$T/nosuch.jsonl"
 usage '--tasks|command' run --tasks - -- true
 usage '--stdin|nosuch' run --stdin "$T/nosuch" -- cat
+usage 'is a directory' run --stdin "$T" -- cat
+usage '"1d" is not a duration' run --timeout 1d -- true
+ks run --log-json --nosuchflag -- true
+ok "--log-json: a wrong option is told as JSON" "$PY" -c 'import json,sys
+for l in open(sys.argv[1]): json.loads(l)' "$T/err"
 
 # A bare call says how it is used.
 ks

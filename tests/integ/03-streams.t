@@ -18,6 +18,12 @@ cat "$T/random" | "$KS" run --quiet -- sha256sum >"$T/piped"
 is "$(cat "$T/piped")" "$hash" "and from a pipe"
 ks run --stdin "$T/random" -- sha256sum
 is "$rc $(out)" "0 $hash" "--stdin FILE"
+ks run --stdin - -- sha256sum <"$T/random"
+is "$rc $(out)" "0 $hash" "--stdin -: the caller's"
+ks run --set /limits/task/stdout=10 --report "$T/report" -- sh -c 'echo 0123456789abc'
+is "$rc $(out)" "0 0123456789" "a limit that was asked for cuts a relayed stream"
+like "$(err)" 'stdout was cut: 10 of 14 bytes' "and that is said"
+is "$(js "$T/report" '(L[0]["stdout_bytes"], L[0]["stdout_truncated"], L[0]["stderr_truncated"])')" "(14, True, False)" "and stands in the report"
 ks run --quiet -- sh -c 'echo out; echo err >&2'
 is "$(out)/$(err)" "out/err" "the two outputs stay apart"
 ks run --quiet -- cat </dev/null
@@ -145,6 +151,14 @@ at_most "$elapsed_ms" 20000 "and it did not run the rest"
 watched sh -c '"$0" run --tasks "$1" --workers 2 >/dev/full' "$KS" "$T/tasks"
 is $rc 125 "results to a full disk: the batch cannot go on (125)"
 like "$(err)" 'No space left' "results to a full disk: said"
+"$PY" -c 'for i in range(4): print("{\"argv\":[\"sh\",\"-c\",\"head -c 900000 /dev/zero | tr \\\\0 x\"]}")' >"$T/few"
+watched sh -c 'ulimit -f 5000; exec "$0" run --quiet --tasks "$1"' "$KS" "$T/few"
+is $rc 125 "shared memory over the limit of file sizes: 125, no SIGXFSZ"
+like "$(err)" '^hint: .*ulimit -f' "shared memory over the limit of file sizes: what to do"
+watched sh -c 'ulimit -f 5000; exec "$0" run --quiet --set /payload/max=64K --set /payload/area=512K --tasks "$1" >"$2"' "$KS" "$T/few" "$T/results"
+is $rc 125 "results over the limit of file sizes: 125, no SIGXFSZ"
+like "$(err)" 'write results.*File too large' "results over the limit of file sizes: said"
+is "$left" 0 "results over the limit of file sizes: nothing left"
 
 # From a pipe, tasks one by one, with results as they come.
 mkfifo "$T/lines"

@@ -54,5 +54,12 @@ X
 ks run --tasks "$T/tasks" --workers 4
 is "$rc $(js "$T/out" 'by["end"]["stdout"].split()[0]')" "0 300" "a chain of 300 tasks, each with the file of the one before"
 
+# Fewer descriptors than a batch needs: refused, and it says what to do.
+echo '{"id":"a","argv":["true"]}' >"$T/tasks"
+watched sh -c 'ulimit -n 24; exec "$0" run --tasks "$1"' "$KS" "$T/tasks"
+is $rc 125 "24 descriptors for a batch: 125"
+like "$(err)" '^hint: .*ulimit -n' "24 descriptors for a batch: what to do"
+unlike "$(err)" 'worker [0-9]+: worker' "24 descriptors for a batch: the worker is named once"
+
 left_after "scale"
 done_testing

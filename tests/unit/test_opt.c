@@ -210,6 +210,11 @@ what_excludes_each_other_is_said(void **state)
 	refuse("--tasks f --stdin g", "--stdin: not with --tasks");
 	refuse("--tasks f --collect a --out-dir b", "--collect: not with --tasks");
 	refuse("--tasks f --report -", "--report");
+	refuse("--trace - -- x", "--trace: not on stdout");
+	refuse("--tasks f --stdin -", "--stdin: not with --tasks");
+	accept("--stdin - -- x", &o, copy, sizeof copy);
+	assert_null(o.stdin_path); /* the caller's */
+	kn_opt_fini(&o);
 	refuse("--ordered -- x", "--ordered: only with --tasks");
 	refuse("--fail-fast -- x", "--fail-fast: only with --tasks");
 	refuse("--keep d -- x", "--keep: only with --tasks");

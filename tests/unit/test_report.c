@@ -284,6 +284,25 @@ summary_counts_by_verdict(void **state)
 }
 
 static void
+streams_that_were_relayed_are_counted_and_not_repeated(void **state)
+{
+	const struct kn_report single = { .policy = "sha256:00" };
+	const struct kn_outcome o = { .verdict = KN_V_OK,
+		.started = true,
+		.out = { .total = 5001, .truncated = true },
+		.err = { .total = 7 } };
+	json_t *v = result_as(&single, "command", 0, &o);
+
+	(void)state;
+	assert_null(json_object_get(v, "stdout"));
+	assert_int_equal(json_integer_value(json_object_get(v, "stdout_bytes")), 5001);
+	assert_true(json_is_true(json_object_get(v, "stdout_truncated")));
+	assert_int_equal(json_integer_value(json_object_get(v, "stderr_bytes")), 7);
+	assert_true(json_is_false(json_object_get(v, "stderr_truncated")));
+	json_decref(v);
+}
+
+static void
 a_file_that_cannot_be_read_to_its_end_does_not_pass_for_the_file(void **state)
 {
 	char name[] = "cut";
@@ -318,6 +337,8 @@ main(void)
 		cmocka_unit_test(collected_files_and_refusals),
 		cmocka_unit_test(nothing_on_a_terminal_is_an_escape),
 		cmocka_unit_test(summary_counts_by_verdict),
+		cmocka_unit_test(
+		    streams_that_were_relayed_are_counted_and_not_repeated),
 		cmocka_unit_test(
 		    a_file_that_cannot_be_read_to_its_end_does_not_pass_for_the_file),
 	};
