@@ -89,7 +89,7 @@ is_text(const char *p, size_t n)
 	size_t odd = 0;
 
 	for (size_t i = 0; i < n; i++)
-		odd += (unsigned char)p[i] < ' ' && !strchr("\n\t\r\b\f", p[i]);
+		odd += (unsigned char)p[i] < ' ' && !memchr("\n\t\r\b\f", p[i], 5);
 	return odd <= 64 + n / 16;
 }
 
