@@ -182,6 +182,24 @@ bring_binds(const struct kn_child *c)
 	}
 }
 
+/* Nothing of root's identity may be left, whatever the calls above said: a profile
+ * around us may have them answer 0 and do nothing. */
+static void
+verify_identity(const struct kn_child *c)
+{
+	uid_t r, e, s;
+
+	errno = EPERM;
+	if (syscall(SYS_getgroups, 0, NULL) != 0)
+		die(c->report_fd, KN_STEP_GROUPS, 0);
+	if (syscall(SYS_getresgid, &r, &e, &s) < 0 || r != c->uid || e != c->uid ||
+	    s != c->uid)
+		die(c->report_fd, KN_STEP_GID, 0);
+	if (syscall(SYS_getresuid, &r, &e, &s) < 0 || r != c->uid || e != c->uid ||
+	    s != c->uid)
+		die(c->report_fd, KN_STEP_UID, 0);
+}
+
 /* Rootless as uid 0 of somebody's user namespace ("unshare --map-root-user"): bwrap has
  * to map that 0 again, which the kernel allows only to who has CAP_SETFCAP there. It is
  * a power over that user's own files; the stub drops it with all the rest. */
@@ -199,6 +217,7 @@ take_identity(const struct kn_child *c)
 			die(c->report_fd, KN_STEP_GID, 0);
 		if (syscall(SYS_setresuid, c->uid, c->uid, c->uid) < 0)
 			die(c->report_fd, KN_STEP_UID, 0);
+		verify_identity(c);
 	}
 	if (kn_caps_drop(keep) < 0)
 		die(c->report_fd, KN_STEP_CAPS, 0);

@@ -46,8 +46,8 @@ take_streams(struct kn_cell *c)
 {
 	long r = KN_SYS0(SYS_setsid);
 
-	if (r < 0)
-		fail(c, KN_EXEC_CELL, (int)r, "session");
+	if (r <= 0) /* 0: the call was not made */
+		fail(c, KN_EXEC_CELL, r < 0 ? (int)r : -EPERM, "session");
 	for (int i = 0; i < 3; i++) {
 		r = KN_SYS3(SYS_dup3, c->stdio[i], i, 0);
 		if (r < 0)
