@@ -1,0 +1,42 @@
+#!/bin/sh
+# 20-faked-walls.t: a wall that the kernel says stands and does not: nothing is run.
+#
+# A system call that answers 0 and does nothing is not far-fetched: profiles that fake
+# success exist. strace plays one; the answer must be 125 with a line that names the step.
+# As root in a mount namespace of our own: a fake there once covered the machine's /tmp.
+. "$(dirname "$0")/../lib/tap.sh"
+if ! command -v strace >/dev/null || ! strace -f -o /dev/null -e trace=getppid -e inject=getppid:retval=0 true 2>/dev/null; then
+	skip "no strace here that can inject" "walls that are faked"
+	done_testing
+fi
+echo shown >"$T/f"
+private=
+[ -n "$root" ] && private="unshare -m --propagation private"
+# faked "CALLS" ERE: each of the calls does nothing and says 0.
+faked() {
+	# shellcheck disable=SC2086
+	watched $private strace -f -qq -o "$T/trace" -e trace="$1" -e inject="$1":retval=0 \
+	    "$KS" run --ro-bind "$T/f:/f" -- sh -c 'echo it runs; cat /f'
+	if ! grep -q INJECTED "$T/trace" 2>/dev/null; then
+		skip "nobody calls it here" "faked $1"
+		return
+	fi
+	is $rc 125 "faked $1: refused"
+	unlike "$(out)" 'it runs' "faked $1: nothing is run"
+	like "$(err)" "$2" "faked $1: the step is named"
+}
+faked seccomp 'filter|bwrap'
+faked landlock_restrict_self 'Landlock'
+faked setsid 'session'
+faked prctl 'no_new_privs|capabilit|mount namespace|bwrap'
+faked capset 'capabilit|mount namespace|bwrap'
+faked mount 'mount|root|bwrap'
+faked unshare 'namespace|bwrap'
+if [ -n "$root" ]; then
+	private="$private setpriv --groups 4,24"
+	faked setgroups 'supplementary groups'
+	faked setresgid 'gid'
+	faked setresuid 'uid'
+	faked move_mount 'bind'
+fi
+done_testing
