@@ -1,6 +1,7 @@
 /* cmd/bench_start.c: M1, one command from nothing to its end; M12, a worker from
  * nothing to ready. Both beside the very bwrap command that we generate, run bare.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,9 +39,10 @@ open_files(struct bare *x, const struct kn_policy *p, struct kn_err *e)
 			continue;
 		if (x->fd_n == FILES_MAX)
 			return kn_err_set(e, KN_EK_HOST, "too many files by content");
-		fd = memfd_create("bench-file", MFD_CLOEXEC);
+		fd = m->data ? memfd_create("bench-file", MFD_CLOEXEC)
+			     : open(m->source, O_RDONLY | O_CLOEXEC);
 		if (fd < 0)
-			return kn_err_sys(e, KN_EK_HOST, "make a file");
+			return kn_err_sys(e, KN_EK_HOST, "open a file of the root");
 		x->fds[x->fd_n++] = fd;
 		if (kn_fd_write_all(fd, m->data, m->data_n) < 0)
 			return kn_err_sys(e, KN_EK_HOST, "write a file");

@@ -143,7 +143,9 @@ plan_data(struct kn_launcher *l, struct kn_err *e)
 
 		if (m->type == KN_MOUNT_DATA)
 			l->data[l->data_n++] =
-			    (struct kn_child_data){ .p = m->data, .n = m->data_n };
+			    (struct kn_child_data){ .path = m->data ? NULL : m->source,
+				    .p = m->data,
+				    .n = m->data_n };
 	}
 	return 0;
 }

@@ -266,20 +266,44 @@ arrange_fds(const struct kn_child *c, int report)
 	return (int)syscall(SYS_close_range, KN_CHILD_DATA_FD, ~0u, 0);
 }
 
-/* Files by content, made here rather than inherited: bwrap reads from the offset, which
- * launches would share, and many descriptors would be held for nothing. The numbers
- * from KN_CHILD_DATA_FD on are free now and come in order. */
+/* bwrap reads it to its end: a device or a pipe would hold it up for ever. */
+static int
+open_regular(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -1;
+	if (S_ISREG(st.st_mode))
+		return fd;
+	errno = EINVAL;
+	return -1;
+}
+
+static int
+make_file(const void *p, size_t n)
+{
+	int fd = (int)syscall(SYS_memfd_create, "file", MFD_NOEXEC_SEAL);
+
+	if (fd < 0 && errno == EINVAL) /* before Linux 6.3 */
+		fd = (int)syscall(SYS_memfd_create, "file", 0);
+	if (fd < 0 || write(fd, p, n) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+		return -1;
+	return fd;
+}
+
+/* Files by content, opened or made here rather than inherited: bwrap reads from the
+ * offset, which launches would share, and many descriptors would be held for nothing.
+ * The numbers from KN_CHILD_DATA_FD on are free now and come in order. */
 static void
 make_data(const struct kn_child *c, int report)
 {
 	for (size_t i = 0; i < c->data_n; i++) {
 		const struct kn_child_data *d = &c->data[i];
-		int fd = (int)syscall(SYS_memfd_create, "file", MFD_NOEXEC_SEAL);
+		int fd = d->path ? open_regular(d->path) : make_file(d->p, d->n);
 
-		if (fd < 0 && errno == EINVAL) /* before Linux 6.3 */
-			fd = (int)syscall(SYS_memfd_create, "file", 0);
-		if (fd != KN_CHILD_DATA_FD + (int)i || write(fd, d->p, d->n) < 0 ||
-		    lseek(fd, 0, SEEK_SET) < 0)
+		if (fd != KN_CHILD_DATA_FD + (int)i)
 			die(report, KN_STEP_DATA, i);
 	}
 }

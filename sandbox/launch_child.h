@@ -51,6 +51,7 @@ struct kn_child_bind {
 	const char *path; /* where it goes, below mount_dir */
 };
 struct kn_child_data {
+	const char *path; /* of a file that has the content, else NULL */
 	const void *p;
 	size_t n;
 };

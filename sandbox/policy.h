@@ -45,9 +45,10 @@ enum kn_mount_type {
 };
 struct kn_mount {
 	enum kn_mount_type type;
-	const char *source; /* BIND: absolute host path; SYMLINK: link text */
+	const char *source; /* BIND: absolute host path; SYMLINK: link text; DATA
+			     * without data: the host's file that has them */
 	const char *at;	    /* absolute, clean (no "..", ".", "//"), inside */
-	const void *data;   /* DATA: its bytes */
+	const void *data;   /* DATA: its bytes, or NULL */
 	size_t data_n;
 	bool writable; /* BIND */
 	bool optional; /* BIND: skip if the source does not exist (system root only) */

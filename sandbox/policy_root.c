@@ -2,11 +2,11 @@
  * to start, and nothing that tells about the machine's users, secrets or state.
  *
  * Every mount is copied into each task's mount namespace, so mounts are few:
- * directories are bound, small files of /etc travel as content, links are made again as
+ * directories are bound, small files of /etc travel by content, links are made again as
  * links.
  */
 #include <fcntl.h>
-#include <glob.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,7 +15,7 @@
 #include "ipc/fd.h"
 #include "sandbox/policy_int.h"
 
-enum { KN_ROOT_FILE_MAX = 512 * 1024 };
+enum { KN_ROOT_FILE_MAX = 512 * 1024, KN_JAVA_FIRST = 7, KN_JAVA_LAST = 40 };
 
 /* Links on a merged-/usr system, directories elsewhere. */
 static const char *const tops[] = { "/bin", "/sbin", "/lib", "/lib32", "/lib64",
@@ -33,7 +33,6 @@ static const char *const etc_dirs[] = {
 	"/etc/ImageMagick-6",		  /* converters: its own resource policy */
 	"/etc/ImageMagick-7",
 	"/etc/java",
-	"/etc/java-*-openjdk", /* the JVM does not start without */
 	"/etc/gnucobol",
 };
 
@@ -127,19 +126,12 @@ add_top(struct kn_pol *p, struct kn_mount_list *l, const char *path, struct kn_e
 	return add_bind(p, l, path, path, e);
 }
 
-/* A link into /usr is made again; anything else goes by content. A file that cannot
- * be read or is too large is left out: it is a convenience, not a wall. */
+/* By content, whatever it is called inside. A file that cannot be read or is too large
+ * is left out: it is a convenience, not a wall. */
 static int
-add_file(struct kn_pol *p, struct kn_mount_list *l, const char *path, struct kn_err *e)
+add_content(struct kn_pol *p, struct kn_mount_list *l, const char *real, const char *at,
+    struct kn_err *e)
 {
-	char real[4096], text[256];
-	if (!realpath(path, real))
-		return 0;
-	ssize_t n = readlink(path, text, sizeof text - 1);
-	if (n > 0 && strncmp(real, "/usr/", 5) == 0) {
-		text[n] = 0;
-		return add_link(p, l, text, path, e);
-	}
 	KN_OWN_FD int fd = open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
@@ -152,26 +144,64 @@ add_file(struct kn_pol *p, struct kn_mount_list *l, const char *path, struct kn_
 	ssize_t got = pread(fd, buf, size, 0);
 	if (got != (ssize_t)size)
 		return 0;
-	return add_data(p, l, path, buf, size, e);
+	return add_data(p, l, at, buf, size, e);
+}
+
+/* A link into /usr is made again. A plain file is opened by each launch, under any
+ * worker's uid: it may be younger than the pool, as may be what stands in /usr. */
+static int
+add_file(struct kn_pol *p, struct kn_mount_list *l, const char *path, struct kn_err *e)
+{
+	char real[4096], text[256];
+	struct stat st;
+	if (lstat(path, &st) < 0)
+		return 0;
+	if (S_ISLNK(st.st_mode)) {
+		ssize_t n = readlink(path, text, sizeof text - 1);
+		if (n <= 0 || !realpath(path, real))
+			return 0;
+		if (strncmp(real, "/usr/", 5) != 0)
+			return add_content(p, l, real, path, e);
+		text[n] = 0;
+		return add_link(p, l, text, path, e);
+	}
+	if (!S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH) ||
+	    st.st_size > KN_ROOT_FILE_MAX)
+		return 0;
+	struct kn_mount m = { .type = KN_MOUNT_DATA };
+	m.source = m.at = kn_pmem_dup(&p->mem, path, strlen(path), e);
+	return m.at ? add(p, l, m, e) : -1;
 }
 
 static int
-add_dir(
-    struct kn_pol *p, struct kn_mount_list *l, const char *pattern, struct kn_err *e)
+add_dir(struct kn_pol *p, struct kn_mount_list *l, const char *path, struct kn_err *e)
 {
-	glob_t g;
-	int rc = 0;
-	if (glob(pattern, GLOB_ONLYDIR, NULL, &g) != 0)
+	char real[4096];
+	struct stat st;
+	if (lstat(path, &st) < 0)
 		return 0;
-	for (size_t i = 0; i < g.gl_pathc && rc == 0; i++) {
-		struct stat st;
-		char real[4096];
-		if (stat(g.gl_pathv[i], &st) == 0 && S_ISDIR(st.st_mode) &&
-		    realpath(g.gl_pathv[i], real))
-			rc = add_bind(p, l, real, g.gl_pathv[i], e);
+	if (S_ISDIR(st.st_mode))
+		return add_bind(p, l, path, path, e);
+	if (!S_ISLNK(st.st_mode) || !realpath(path, real) || stat(real, &st) < 0 ||
+	    !S_ISDIR(st.st_mode))
+		return 0;
+	return add_bind(p, l, real, path, e);
+}
+
+/* The JVM does not start without its folder, which has the version in its name. Asking
+ * for each is a tenth of the cost of reading /etc. */
+static int
+add_java(struct kn_pol *p, struct kn_mount_list *l, struct kn_err *e)
+{
+	char path[40];
+	if (access("/usr/lib/jvm", F_OK) < 0)
+		return 0;
+	for (int version = KN_JAVA_FIRST; version <= KN_JAVA_LAST; version++) {
+		snprintf(path, sizeof path, "/etc/java-%d-openjdk", version);
+		if (add_dir(p, l, path, e) < 0)
+			return -1;
 	}
-	globfree(&g);
-	return rc;
+	return 0;
 }
 
 /* With a network of its own a task knows localhost and nothing else. */
@@ -207,5 +237,5 @@ kn_policy_root(struct kn_pol *p, struct kn_mount_list *l, struct kn_err *e)
 	for (size_t i = 0; i < sizeof etc_dirs / sizeof *etc_dirs; i++)
 		if (add_dir(p, l, etc_dirs[i], e) < 0)
 			return -1;
-	return add_network_files(p, l, e);
+	return add_java(p, l, e) < 0 ? -1 : add_network_files(p, l, e);
 }
