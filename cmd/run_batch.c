@@ -191,12 +191,24 @@ finish_output(struct batch *b)
 	kn_say(&b->r->voice, "write results to stdout: %s", strerror(b->out.broken));
 }
 
+/* Who stops a batch sees of its lines only those that were accepted. */
+static void
+tell_unread(const struct batch *b, const struct kn_batch_counts *c)
+{
+	if (!c->eof && !b->out.broken && !b->r->voice.quiet)
+		kn_say(&b->r->voice,
+		    "stopped before the last line: %llu were taken, the others not "
+		    "even read",
+		    (unsigned long long)c->accepted);
+}
+
 static int
 go(struct batch *b)
 {
 	struct kn_run *r = b->r;
 	struct kn_err e = { 0 };
 	struct kn_sup_counts c = { 0 };
+	struct kn_batch_counts lines = { .eof = true };
 	const struct kn_err *reading;
 	bool failed = false;
 	int signo = 0;
@@ -215,6 +227,7 @@ go(struct batch *b)
 			kn_err_wrap(&e, "--tasks %s", r->opt.tasks);
 			failed = true;
 		}
+		kn_batch_count(b->lines, &lines);
 	}
 	if (b->sup)
 		kn_sup_count(b->sup, &c);
@@ -233,6 +246,8 @@ go(struct batch *b)
 	finish_output(b);
 	if (!r->voice.quiet && !failed)
 		kn_progress_summary(&b->progress, b->workers, c.worker_lost);
+	if (!failed)
+		tell_unread(b, &lines);
 	return exit_of(b, failed, signo);
 }
 

@@ -383,6 +383,6 @@ kn_batch_count(const struct kn_batch *b, struct kn_batch_counts *out)
 		.answered = b->answered,
 		.waiting = b->live_n - b->running_n,
 		.running = b->running_n,
-		.eof = b->eof,
+		.eof = b->eof && b->at == b->end && !b->discarding,
 	};
 }

@@ -69,7 +69,7 @@ void kn_batch_close(struct kn_batch *b);
 
 struct kn_batch_counts {
 	uint64_t accepted, answered, waiting, running;
-	bool eof;
+	bool eof; /* every line has been read and used */
 };
 void kn_batch_count(const struct kn_batch *b, struct kn_batch_counts *out);
 

@@ -183,6 +183,7 @@ is "$rc $(js "$T/out" 'by["bad"]["verdict"]')" "1 exit" "--fail-fast: 1"
 is "$(js "$T/out" 'len(L) == len(by) and sum(r["verdict"] == "ok" for r in L) <= 2')" yes \
     "--fail-fast: no more is begun, what was accepted is answered once"
 at_most "$elapsed_ms" 5000 "--fail-fast: ends soon"
+like "$(err)" "stopped before the last line: $(wc -l <"$T/out" | tr -d ' ') were taken" "--fail-fast: it is said that lines were not read"
 # No id: the line's number makes one.
 printf '{"argv":["true"]}\n' >"$T/tasks"
 ks run --tasks "$T/tasks"
