@@ -54,9 +54,9 @@ check_number(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
 		n = json_integer_value(v);
 	} else {
 		return kn_pdoc_fail(d, pointer, false, e, "expected %s, found %s",
-		    k->type == KN_KEY_SIZE ? "a size (64M, or bytes)"
-		    : kn_policy_key_is_ms(k)	   ? "an integer (milliseconds)"
-					   : "an integer",
+		    k->type == KN_KEY_SIZE   ? "a size (64M, or bytes)"
+		    : kn_policy_key_is_ms(k) ? "an integer (milliseconds)"
+					     : "an integer",
 		    type_name(v));
 	}
 	if ((n < k->min || n > k->max) && !(k->none && n == 0))
@@ -146,8 +146,8 @@ check_members(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
 			const char *near = kn_policy_key_near(k->path, name);
 			char list[128] = "";
 			if (near)
-				snprintf(list, sizeof list, "; did you mean \"%s\"?",
-				    near);
+				snprintf(
+				    list, sizeof list, "; did you mean \"%s\"?", near);
 			else
 				list_members(list, sizeof list, k->path);
 			rc = kn_pdoc_fail(d, below, true, e, "unknown key%s", list);
