@@ -33,9 +33,11 @@ $(error missing libraries: $(missing) (pkg-config). Debian: apt-get install libs
 endif
 endif
 
+is_clang := $(findstring clang,$(shell $(CC) --version 2>/dev/null))
 warn := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wold-style-definition -Wpointer-arith -Wcast-qual -Wwrite-strings -Wformat=2 \
-	-Wvla -Wundef -Wswitch-enum -Wimplicit-fallthrough -fno-common -Wno-format-truncation \
+	-Wvla -Wundef -Wswitch-enum -Wimplicit-fallthrough -fno-common \
+	$(if $(is_clang),,-Wno-format-truncation) \
 	$(if $(WERROR),-Werror)
 hard := -fstack-protector-strong -fstack-clash-protection -fPIE
 san_asan := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
@@ -232,7 +234,7 @@ demo: all
 examples: demo
 
 # ---- format, install ----
-c_files = $(shell git ls-files '*.c' '*.h' ':!tests/hostile')
+c_files = $(shell git ls-files '*.c' '*.h' ':!tests/hostile' ':!examples')
 .PHONY: format format-check analyze install uninstall dist clean
 format:
 	clang-format -i $(c_files)
