@@ -47,6 +47,9 @@ kn_collect(int dir, const struct kn_outcome *o, const struct kn_voice *v)
 		if (kn_beneath_write(
 			dir, f->name, f->fd, f->bytes, f->mode, false, &e) < 0) {
 			kn_err_wrap(&e, "--out-dir");
+			if (e.sys == EEXIST)
+				kn_err_hint(&e, "nothing is overwritten: give another "
+						"directory, or empty this one");
 			kn_say_error(v, &e);
 			failed++;
 		}

@@ -79,6 +79,9 @@ is "$(js "$T/out" 'sorted(by["failed"]["files"]) + sorted(by["killed"]["files"])
 is "$(v nothing)" ok "collect: nothing matched is no failure"
 ks run --collect '*.txt' --out-dir "$T/tmp/out" -- sh -c 'echo result >r.txt; echo no >r.log'
 is "$rc $(cat "$T/tmp/out/r.txt") $(ls "$T/tmp/out")" "0 result r.txt" "--collect with --out-dir"
+ks run --collect '*.txt' --out-dir "$T/tmp/out" -- sh -c 'echo again >r.txt'
+is "$rc $(cat "$T/tmp/out/r.txt")" "125 result" "--collect into a place that is taken: nothing is overwritten"
+like "$(err)" '^hint: nothing is overwritten' "--collect into a place that is taken: what to do"
 rm -rf "$T/tmp/out"
 
 # ---- tricks: C013, C014 ----
