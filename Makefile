@@ -216,6 +216,15 @@ check-unit: $(unit_bin)
 SIM_ARGS ?=
 check-sim: $(sim_bin)
 	@for t in $(sim_bin); do $$t $(SIM_ARGS) || exit 1; done
+# Bugs planted in copies of the core, which the simulator must all catch.
+.PHONY: check-mutants check-lab check-fresh
+check-mutants:
+	B=$(B) CC="$(CC)" sh tests/sim/mutants.sh
+# Other kernels under qemu, and a Debian on which nothing of ours was ever installed.
+check-lab: tests
+	B=$(B) sh tests/lab/lab.sh
+check-fresh:
+	B=$(B) sh tests/lab/fresh.sh
 check-integ: all $(probe_bin)
 	B=$(abspath $(B)) prove --timer $(PROVE_ARGS) $(or $(T),$(sort $(wildcard tests/integ/*.t)))
 check-hostile: all $(hostile_bin) $(probe_bin)
