@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from queue import Empty
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -372,6 +373,16 @@ def site_name(addresses):
         return ""
     places = [x.split(" ")[0].replace(TOP + "/", "") for x in text.split("\n") if x]
     return " < ".join(x for x in places if not x.startswith("??"))
+
+
+def answer_of(queue, workers):
+    """The next answer of a pool of multiprocessing workers; ends us if they are gone."""
+    while True:
+        try:
+            return queue.get(timeout=5)
+        except Empty:
+            if not any(w.is_alive() for w in workers):
+                sys.exit("the workers of this test have died")
 
 
 def errno_name(n):

@@ -50,7 +50,7 @@ ERRNOS = {
     "poll": [E.EINTR, E.ENOMEM], "ppoll": [E.EINTR, E.ENOMEM],
     "timerfd_settime": [E.ENOMEM, E.EPERM],
     "waitid": [E.EINTR, E.ECHILD], "wait4": [E.EINTR, E.ECHILD],
-    "pidfd_send_signal": [E.EPERM, E.ESRCH], "kill": [E.EPERM, E.ESRCH],
+    "pidfd_send_signal": [E.EPERM, E.ESRCH], "kill": [E.EPERM],
     "setpgid": [E.EPERM, E.ESRCH],
     "mkdir": [E.ENOSPC, E.EIO, E.EACCES], "mkdirat": [E.ENOSPC, E.ENOMEM, E.EPERM, E.EIO],
     "unlinkat": [E.EBUSY, E.EPERM, E.EIO], "rmdir": [E.EBUSY, E.EIO], "unlink": [E.EIO],
@@ -71,6 +71,8 @@ ERRNOS = {
     "rt_sigaction": [E.EINVAL], "rt_sigprocmask": [E.EINVAL],
     "sysinfo": [E.EFAULT], "sched_getaffinity": [E.EINVAL],
 }
+# kill() giving ESRCH is left out: "there is no such process" is taken as true, and who
+# lies about that has the next start remove a live supervisor's groups.
 # These cannot fail.
 NEVER = set("""getpid getppid gettid getuid geteuid getgid getegid umask exit exit_group rt_sigreturn
 restart_syscall alarm set_tid_address set_robust_list""".split())
@@ -112,10 +114,12 @@ class Batch:
             "a": ("ok", "hello\n", "", 0), "b": ("ok", "data\nfrom the host\n", "", 0),
             "c": ("ok", "3 4\n", "", 0), "d": ("timeout", "", "", None), "e": ("exit", "", "oops\n", 3),
             "f": ("ok", "x" * 1024, "", 0)}[t["id"]]
-        files = t["id"] != "b" or t.get("files", {}).get("f", {}).get("content_b64") == "ZGF0YQo="
-        return files and (t["verdict"], t.get("stdout"), t.get("stderr"), t.get("exit_code")) == want
+        f = t.get("files", {}).get("f", {})
+        if t["id"] == "b" and f.get("content_b64") != "ZGF0YQo=" and not f.get("error"):
+            return False
+        return (t["verdict"], t.get("stdout"), t.get("stderr"), t.get("exit_code")) == want
 
-    def judge(self, p, r):
+    def judge(self, p, r, no=0):
         seen = set()
         for t in F.json_lines(r):
             i, v = t.get("id"), t.get("verdict")
@@ -127,6 +131,8 @@ class Batch:
             elif v in OURS or (v == "skipped" and i == "b"):
                 if not t.get("error"):
                     r.bad("%s is %s without a reason" % (i, v))
+            elif i == "c" and v == "ok" and not t["stdout"] and no == E.EPIPE:
+                pass  # as if it had not wanted its input
             elif not self.right(t):
                 r.bad("%s is %s with stdout %r stderr %r files %r error %r" % (
                     i, v, t.get("stdout"), t.get("stderr"), t.get("files"), t.get("error")))
@@ -137,7 +143,7 @@ class Batch:
             r.bad("%d of %d lines, status %s" % (len(seen), len(self.tasks), r.code))
         if r.code == 125 and len(seen) not in (0, len(self.tasks)):
             r.note = "%d of %d lines" % (len(seen), len(self.tasks))
-        if r.code not in self.usual + (125,):
+        if r.code not in self.usual + (125,) + ((141,) if no == E.EPIPE else ()):
             r.bad("status %s" % r.code)
 
 
@@ -189,7 +195,7 @@ class Single:
     def options(self, p):
         return {"stdin": p.path("in")}
 
-    def judge(self, p, r):
+    def judge(self, p, r, no=0):
         try:
             with open(p.path("out", "report")) as f:
                 text = f.read()
@@ -310,10 +316,11 @@ def choose(pairs):
 
 def attempt(s, p, argv, at, no, neighbour):
     r = F.inject(p, argv, at, no, **s.options(p))
-    if r.signal:
+    # The stop's own signal may meet one that has answered all and is about to exit.
+    if r.signal and not (r.signal == signal.SIGTERM and "during" in s.options(p)):
         r.bad("died of signal %d" % r.signal)
     if not r.hung:
-        s.judge(p, r)
+        s.judge(p, r, no)
     F.look_for_left(p, r, r.pid, but=[neighbour.p.pid])
     neighbour.check(r)
     return r
@@ -389,7 +396,7 @@ def main():
         w.start()
     passed = failed = missed = 0
     for n in range(1, len(chosen) + 1):
-        pair, hit, code, problems, note, site, command, err = done.get()
+        pair, hit, code, problems, note, site, command, err = F.answer_of(done, workers)
         missed += not hit
         passed += not problems
         failed += bool(problems)
