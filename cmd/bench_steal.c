@@ -180,6 +180,8 @@ kn_bench_long(struct kn_bench *b)
 		kn_bench_note(r, "%s", e.msg);
 	kn_bench_note(r, "run --tasks, after %u exec tasks against after %u%s", done,
 	    first, done < all ? "; no time for more" : "");
+	if (s.n && f.n && s.v[0] < f.v[0])
+		kn_bench_note(r, "VmHWM is the kernel's estimate: it can go down");
 	kn_bench_compare(r, &s, &f, "after the first tasks");
 	kn_bench_at_most(r, 1.05);
 	kn_series_fini(&s);
