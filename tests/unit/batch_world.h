@@ -179,8 +179,7 @@ open_batch(size_t window, bool fail_fast, const char *keep)
 	kn_batch_callbacks(w.batch, &w.sup.cb);
 }
 
-static void __attribute__((format(printf, 1, 2)))
-line(const char *fmt, ...)
+static void __attribute__((format(printf, 1, 2))) line(const char *fmt, ...)
 {
 	va_list ap;
 
