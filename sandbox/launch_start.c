@@ -231,9 +231,16 @@ fail:
 void
 kn_launch_kill(struct kn_launcher *l, uint32_t w, const struct kn_launched *lw)
 {
+	pid_t group = l->guard.groups[w];
+
 	kn_cgroup_kill(l->cgroup, w);
-	if (lw->proc.pidfd >= 0)
-		kn_proc_signal(&lw->proc, SIGKILL);
+	if (lw->proc.pidfd < 0)
+		return;
+	/* Not the launcher alone: its inner process may not have asked yet to die with
+	 * it (launch_guard.h). Until the launcher is reaped the number is its own. */
+	if (group > 1)
+		kill(-group, SIGKILL);
+	kn_proc_signal(&lw->proc, SIGKILL);
 }
 
 /* The launcher's end comes before its sandbox's: the stub is killed by the kernel as
@@ -256,7 +263,7 @@ await_gone(int sock)
 void
 kn_launch_release(struct kn_launcher *l, uint32_t w, struct kn_launched *lw)
 {
-	kn_cgroup_kill(l->cgroup, w);
+	kn_launch_kill(l, w, lw);
 	if (lw->proc.pidfd >= 0)
 		kn_proc_close(&lw->proc);
 	await_gone(lw->sock);

@@ -343,13 +343,14 @@ kn_view_gone(struct kn_wk *w, uint64_t now_ns)
 	if (!w->live || !w->exited)
 		return;
 	if (!w->reaped) {
+		/* What the launcher leaves behind must not outlive it; before the reap,
+		 * while its number still names its group. */
+		kn_launch_kill(w->sup->launcher, w->index, &w->lw);
 		rc = kn_proc_reap(&w->lw.proc, &w->wait_status);
 		if (rc == 0)
 			return;
 		w->reaped = true;
 		w->gone_by_ns = now_ns + KN_GONE_MS * KN_MS_NS;
-		/* what the launcher leaves behind must not outlive it */
-		kn_launch_kill(w->sup->launcher, w->index, &w->lw);
 	}
 	kn_view_socket(w);
 	if (!w->sock_eof && now_ns < w->gone_by_ns)
