@@ -210,8 +210,8 @@ v2_open(const struct kn_cgroup_place *p, unsigned want, const char *name,
 		if (tree_open(dir, true, name, t) == 0) {
 			t->may_move = n == strlen(p->dir);
 			t->ctl = v2_controllers(t, want);
-			if ((t->ctl & limits) == limits)
-				return t->ctl != 0;
+			if (t->ctl != 0 && (t->ctl & limits) == limits)
+				return true;
 			kn_cgroup_tree_close(t, 0);
 		}
 		if (n <= p->mount_n || !is_unlimited(dir))
