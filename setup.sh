@@ -130,6 +130,7 @@ demo)
 	install_missing demo
 	run "building" make -j"$jobs"
 	run "judging the examples" make --no-print-directory demo
+	say "the program is build/gcc/knit-sandbox; try: build/gcc/knit-sandbox run -- python3 -c 'print(6*7)'"
 	;;
 check)
 	install_missing check

@@ -1,7 +1,8 @@
 #include <stdio.h>
 #include <string.h>
 
-int main(void)
+int
+main(void)
 {
 	static char word[100001], best[100001];
 

@@ -1,7 +1,8 @@
 #include <stdio.h>
 #include <string.h>
 
-int main(void)
+int
+main(void)
 {
 	char word[9], best[9] = ""; /* cuts long words into pieces */
 

@@ -1,6 +1,7 @@
 #include <stdio.h>
 
-static long deep(long n, volatile char *above)
+static long
+deep(long n, volatile char *above)
 {
 	volatile char here[1024];
 
@@ -8,7 +9,8 @@ static long deep(long n, volatile char *above)
 	return deep(n + 1, here) + here[0];
 }
 
-int main(void)
+int
+main(void)
 {
 	volatile char top[1] = { 1 };
 

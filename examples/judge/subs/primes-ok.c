@@ -1,7 +1,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-int main(void)
+int
+main(void)
 {
 	long n, count = 0;
 	char *composite;

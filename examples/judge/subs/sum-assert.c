@@ -1,7 +1,8 @@
 #include <assert.h>
 #include <stdio.h>
 
-int main(void)
+int
+main(void)
 {
 	int n = getchar();
 

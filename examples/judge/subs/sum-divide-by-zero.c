@@ -1,7 +1,8 @@
 #include <signal.h>
 #include <stdio.h>
 
-int main(void)
+int
+main(void)
 {
 	volatile int zero = 0;
 

@@ -1,7 +1,8 @@
 #include <stdio.h>
 #include <string.h>
 
-int main(void)
+int
+main(void)
 {
 	static char b[1 << 20];
 	char name[32];

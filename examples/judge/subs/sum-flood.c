@@ -1,7 +1,8 @@
 #include <string.h>
 #include <unistd.h>
 
-int main(void)
+int
+main(void)
 {
 	char b[65536];
 

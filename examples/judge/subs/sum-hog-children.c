@@ -5,7 +5,8 @@
 
 static char *volatile keep;
 
-int main(void)
+int
+main(void)
 {
 	for (int i = 0; i < 6; i++) {
 		if (fork() == 0) {

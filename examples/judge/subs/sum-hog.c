@@ -4,7 +4,8 @@
 
 static char *volatile keep; /* so that no compiler leaves the touching out */
 
-int main(void)
+int
+main(void)
 {
 	for (int i = 0; i < 1024; i++) {
 		keep = malloc(1 << 20);

@@ -1,7 +1,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-int main(void)
+int
+main(void)
 {
 	sigset_t all;
 

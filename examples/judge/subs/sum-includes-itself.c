@@ -1,6 +1,7 @@
 #include "main.c"
 
-int main(void)
+int
+main(void)
 {
 	return 0;
 }

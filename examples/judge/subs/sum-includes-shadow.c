@@ -1,7 +1,8 @@
 /* A compiler message would carry the file's first line out. */
 #include "/etc/shadow"
 
-int main(void)
+int
+main(void)
 {
 	return 0;
 }

@@ -1,6 +1,7 @@
 #include <stdio.h>
 
-int main(void)
+int
+main(void)
 {
 	unsigned total = 0; /* too narrow for the third run */
 	int n, x;

@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-int main(void)
+int
+main(void)
 {
 	long long n, x, total = 0;
 

@@ -1,6 +1,7 @@
 #include <sys/mount.h>
 
-int main(void)
+int
+main(void)
 {
 	return mount("none", "/tmp", "tmpfs", 0, "") ? 4 : 0;
 }

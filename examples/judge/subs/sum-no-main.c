@@ -1,4 +1,5 @@
-int sum(int a, int b)
+int
+sum(int a, int b)
 {
 	return a + b;
 }

@@ -1,6 +1,7 @@
 #include <stdio.h>
 
-int main(void)
+int
+main(void)
 {
 	long long n, x, total = 0;
 

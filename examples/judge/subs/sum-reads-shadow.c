@@ -1,6 +1,7 @@
 #include <stdio.h>
 
-int main(void)
+int
+main(void)
 {
 	FILE *f = fopen("/etc/shadow", "r");
 

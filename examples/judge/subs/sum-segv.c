@@ -1,6 +1,7 @@
 #include <stdio.h>
 
-int main(void)
+int
+main(void)
 {
 	volatile int *nowhere = NULL;
 

@@ -1,6 +1,7 @@
 #include <unistd.h>
 
-int main(void)
+int
+main(void)
 {
 	return setuid(0) || geteuid() ? 4 : 0;
 }

@@ -1,7 +1,8 @@
 #include <signal.h>
 #include <stdio.h>
 
-int main(void)
+int
+main(void)
 {
 	raise(SIGSTOP); /* neither running nor dead */
 	puts("6");

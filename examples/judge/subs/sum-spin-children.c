@@ -2,7 +2,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-int main(void)
+int
+main(void)
 {
 	for (;;) {
 		if (fork() == 0) {

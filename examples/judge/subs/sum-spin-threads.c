@@ -2,14 +2,16 @@
 #include <pthread.h>
 #include <unistd.h>
 
-static void *spin(void *unused)
+static void *
+spin(void *unused)
 {
 	(void)unused;
 	for (volatile unsigned long i = 0;; i++)
 		;
 }
 
-int main(void)
+int
+main(void)
 {
 	pthread_t t;
 

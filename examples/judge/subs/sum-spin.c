@@ -1,4 +1,5 @@
-int main(void)
+int
+main(void)
 {
 	for (volatile unsigned long i = 0;; i++)
 		;

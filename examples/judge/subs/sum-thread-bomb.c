@@ -1,13 +1,15 @@
 #include <pthread.h>
 #include <unistd.h>
 
-static void *sit(void *unused)
+static void *
+sit(void *unused)
 {
 	pause();
 	return unused;
 }
 
-int main(void)
+int
+main(void)
 {
 	pthread_t t;
 

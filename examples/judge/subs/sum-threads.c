@@ -6,7 +6,8 @@
 static long long *numbers;
 static long count;
 
-static void *half(void *which)
+static void *
+half(void *which)
 {
 	long from = which ? count / 2 : 0, to = which ? count : count / 2;
 	long long *sum = calloc(1, sizeof *sum);
@@ -16,12 +17,14 @@ static void *half(void *which)
 	return sum;
 }
 
-int main(void)
+int
+main(void)
 {
 	pthread_t t[2];
 	void *part[2];
 
-	if (scanf("%ld", &count) != 1 || !(numbers = calloc(count + 1, sizeof *numbers)))
+	if (scanf("%ld", &count) != 1 ||
+	    !(numbers = calloc(count + 1, sizeof *numbers)))
 		return 1;
 	for (long i = 0; i < count; i++)
 		if (scanf("%lld", &numbers[i]) != 1)

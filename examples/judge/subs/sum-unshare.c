@@ -1,7 +1,8 @@
 #define _GNU_SOURCE
 #include <sched.h>
 
-int main(void)
+int
+main(void)
 {
 	return unshare(CLONE_NEWUSER) ? 4 : 0;
 }
