@@ -34,6 +34,7 @@ struct kn_cell {
 	const char *const *argv, *const *env;
 	const char *cwd;
 	int stdio[3];
+	int proc_fd;  /* /proc of the sandbox, where a cell's processes are seen too */
 	bool pty;     /* stdio are one terminal: make it the controlling one */
 	bool new_ipc; /* an IPC namespace too */
 	struct kn_cell_mounts mounts;

@@ -26,15 +26,15 @@ fail(struct kn_cell *c, enum kn_exec_step step, int r, const char *detail)
 /* When memory runs out the task goes, and never its keepers. A process's own file can
  * be opened only while its memory is dumpable, and ours is the stub's, which is not: it
  * is for these four calls, while nothing untrusted exists in the sandbox. Init and stub
- * keep their value, and until execve the kernel looks for no victim in a vfork. */
+ * keep their value, and until execve the kernel looks for no victim in a vfork. The
+ * cell's own /proc cannot be written to, or the task would take the value back. */
 static void
-go_first(void)
+go_first(const struct kn_cell *c)
 {
 	int fd;
 
 	(void)KN_SYS2(SYS_prctl, PR_SET_DUMPABLE, 1);
-	fd = kn_sys_openat(
-	    AT_FDCWD, "/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC, 0);
+	fd = kn_sys_openat(c->proc_fd, "self/oom_score_adj", O_WRONLY | O_CLOEXEC, 0);
 	if (fd >= 0)
 		(void)kn_sys_write(fd, "1000", 4);
 	(void)KN_SYS2(SYS_prctl, PR_SET_DUMPABLE, 0);
@@ -164,7 +164,7 @@ kn_exec_task(void *cell)
 	const char *program;
 	int r;
 
-	go_first();
+	go_first(c);
 	take_streams(c);
 	r = kn_wall_land_restrict(c->land);
 	if (r < 0)

@@ -245,8 +245,10 @@ kn_mounts_cell(struct kn_cell_mounts *m, const char **out_at)
 	r = kn_sys_mount("tmpfs", "/dev/shm", "tmpfs", flags, m->shm);
 	if (r < 0)
 		return r;
+	/* Not to be written to: by its oom_score_adj a task could see to it that its
+	 * keepers are killed in its place when memory runs out. */
 	*out_at = "/proc";
-	r = kn_sys_mount("proc", "/proc", "proc", flags | MS_NOEXEC, NULL);
+	r = kn_sys_mount("proc", "/proc", "proc", flags | MS_NOEXEC | MS_RDONLY, NULL);
 	if (r < 0)
 		return r;
 	*out_at = "/task";

@@ -133,6 +133,7 @@ plan_cell(struct run *r)
 	c->argv = r->job.argv;
 	c->env = r->job.env;
 	c->cwd = r->job.cwd;
+	c->proc_fd = s->watch.proc_fd;
 	c->new_ipc = s->flags & KN_BOOT_NEW_IPC;
 	c->land = &s->land;
 	c->bpf = s->cell_bpf;
