@@ -10,7 +10,7 @@ if [ ! -x "$H/in_flight" ]; then
 	exit 1
 fi
 mkdir "$T/h" "$T/mark" "$T/b"
-cp "$H/init_limits" "$H/in_flight" "$H/shm_leave" "$H/lease" "$T/h/"
+cp "$H/init_limits" "$H/in_flight" "$H/shm_leave" "$H/lease" "$H/keepers_first" "$T/h/"
 chmod 755 "$T" "$T/h" "$T/h/"* "$T/b"
 chmod 777 "$T/mark"
 echo content >"$T/b/f"
@@ -78,6 +78,19 @@ ks run --tasks "$T/tasks" --workers 1
 is "$(js "$T/out" '" ".join(by["b"]["stdout"].split())')" "755 666 1777" "modes below /dev are not what the last task made them"
 ks run -- "$PY" -c 'import os; m, s = os.openpty(); os.write(s, b"x\n"); print(os.ttyname(s), os.read(m, 9))'
 like "$(out)" "/dev/pts/0 b'x" "and terminals can be made"
+
+# ---- its worker ----
+ks run --ro-bind "$T/h:/h" -- /h/keepers_first
+like "$(out)" '^BLOCKED' "a task stays first in line when memory runs out"
+if cgroup_granted; then
+	for i in 1 2 3; do
+		printf '{"id":"k%d","argv":["/h/keepers_first","--full"]}\n{"id":"n%d","argv":["echo","n%d"]}\n' $i $i $i
+	done >"$T/tasks"
+	ks run --tasks "$T/tasks" --workers 1 --memory 48M --debug lifecycle --ro-bind "$T/h:/h"
+	is "$(v k1) $(v k2) $(v k3)" "memory memory memory" "memory of nobody is charged to whom it belongs"
+	is "$(v n1) $(v n2) $(v n3)" "ok ok ok" "its neighbours run"
+	is "$(err | grep -c spawned)" 1 "all on one worker"
+fi
 
 # ---- neighbours ----
 # One user, one low limit of open files: his supervisor and his other tasks go on.
