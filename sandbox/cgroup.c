@@ -27,8 +27,8 @@ enum {
 
 struct worker_group {
 	bool made;
-	int w_fd[KN_CGROUP_TREES_MAX];	  /* .../w<N> */
-	int leaf_fd[KN_CGROUP_TREES_MAX]; /* .../w<N>/t */
+	int w_fd[KN_CGROUP_TREES_MAX];	  /* its cap */
+	int leaf_fd[KN_CGROUP_TREES_MAX]; /* where it lives */
 	int join_fd[KN_CGROUP_TREES_MAX]; /* a write of "0" to it moves the writer in */
 };
 struct kn_cgroup {
@@ -37,6 +37,21 @@ struct kn_cgroup {
 	uint32_t worker_n;
 	struct worker_group w[];
 };
+
+/* A directory costs 50 us to make and to remove, more where memory is counted. So a
+ * pool of one worker has one directory for both, and where nothing is limited the
+ * worker needs none of its own below its cap. */
+static bool
+is_sole(const struct kn_cgroup *g)
+{
+	return g->worker_n == 1;
+}
+
+static bool
+has_leaf(const struct kn_cgroup_tree *t)
+{
+	return (t->ctl & (KN_CTL_MEMORY | KN_CTL_PIDS)) != 0;
+}
 
 static void
 worker_forget(struct worker_group *g)
@@ -155,40 +170,60 @@ cap_memory(const struct kn_cgroup_tree *t, int fd, uint64_t memory)
 	return 0;
 }
 
-/* w<N> and w<N>/t in one tree, fresh. */
+/* A directory made now; what a predecessor left there, whose processes had not gone at
+ * its release, is removed. */
 static int
-make_dirs(
-    const struct kn_cgroup_tree *t, struct worker_group *g, size_t i, const char *name)
+make_fresh(int parent_fd, const char *name)
 {
 	uint64_t deadline = kn_clock_after_ms(kn_clock_now(), PREPARE_WAIT_MS);
 
-	if (mkdirat(t->pool_fd, name, 0755) < 0) {
-		if (errno != EEXIST)
-			return -1;
-		/* A predecessor's, whose processes had not gone at its release. */
-		kn_cgroup_dir_kill(t->pool_fd, name);
-		if (kn_cgroup_dir_remove(t->pool_fd, name, deadline) < 0 ||
-		    mkdirat(t->pool_fd, name, 0755) < 0)
-			return -1;
-	}
-	if ((g->w_fd[i] = kn_cgroup_dir_open(t->pool_fd, name)) < 0)
+	if (mkdirat(parent_fd, name, 0755) == 0)
+		return kn_cgroup_dir_open(parent_fd, name);
+	if (errno != EEXIST)
 		return -1;
-	if (t->v2 && (t->ctl & KN_CTL_MEMORY) != 0 &&
-	    kn_cgroup_dir_write(g->w_fd[i], "cgroup.subtree_control", "+memory") < 0)
+	kn_cgroup_dir_kill(parent_fd, name);
+	if (kn_cgroup_dir_remove(parent_fd, name, deadline) < 0 ||
+	    mkdirat(parent_fd, name, 0755) < 0)
 		return -1;
-	if (t->v2 && (t->ctl & KN_CTL_PIDS) != 0 &&
-	    kn_cgroup_dir_write(g->w_fd[i], "cgroup.subtree_control", "+pids") < 0)
+	return kn_cgroup_dir_open(parent_fd, name);
+}
+
+/* The worker's directory in one tree, ready to have a leaf. */
+static int
+open_worker(const struct kn_cgroup *g, const struct kn_cgroup_tree *t, const char *name)
+{
+	int fd;
+
+	if (is_sole(g))
+		return fcntl(t->pool_fd, F_DUPFD_CLOEXEC, 0);
+	fd = make_fresh(t->pool_fd, name);
+	if (fd >= 0 && t->v2 &&
+	    (((t->ctl & KN_CTL_MEMORY) != 0 &&
+		 kn_cgroup_dir_write(fd, "cgroup.subtree_control", "+memory") < 0) ||
+		((t->ctl & KN_CTL_PIDS) != 0 &&
+		    kn_cgroup_dir_write(fd, "cgroup.subtree_control", "+pids") < 0)))
+		kn_fd_close(&fd);
+	return fd;
+}
+
+static int
+make_dirs(
+    const struct kn_cgroup *g, size_t i, struct worker_group *wg, const char *name)
+{
+	const struct kn_cgroup_tree *t = &g->tree[i];
+
+	if ((wg->w_fd[i] = open_worker(g, t, name)) < 0)
 		return -1;
-	if (mkdirat(g->w_fd[i], "t", 0755) < 0)
-		return -1;
-	if ((g->leaf_fd[i] = kn_cgroup_dir_open(g->w_fd[i], "t")) < 0)
+	wg->leaf_fd[i] = has_leaf(t) ? make_fresh(wg->w_fd[i], "t")
+				     : fcntl(wg->w_fd[i], F_DUPFD_CLOEXEC, 0);
+	if (wg->leaf_fd[i] < 0)
 		return -1;
 	/* Moving one's own single thread spares the kernel a lock that waits for an RCU
 	 * grace period: 10 ms and more for cgroup.procs, microseconds for v1's tasks.
 	 * In v2, see kn_cgroup_clone_fd(). */
-	g->join_fd[i] = openat(
-	    g->leaf_fd[i], t->v2 ? "cgroup.procs" : "tasks", O_WRONLY | O_CLOEXEC);
-	return g->join_fd[i] >= 0 ? 0 : -1;
+	wg->join_fd[i] = openat(
+	    wg->leaf_fd[i], t->v2 ? "cgroup.procs" : "tasks", O_WRONLY | O_CLOEXEC);
+	return wg->join_fd[i] >= 0 ? 0 : -1;
 }
 
 int
@@ -204,7 +239,7 @@ kn_cgroup_prepare(
 	for (size_t i = 0; i < g->tree_n; i++) {
 		const struct kn_cgroup_tree *t = &g->tree[i];
 
-		if (make_dirs(t, wg, i, name) < 0) {
+		if (make_dirs(g, i, wg, name) < 0) {
 			kn_err_sys(e, KN_EK_HOST, "make cgroup %s/%s", t->name, name);
 			goto fail;
 		}
@@ -347,13 +382,13 @@ kn_cgroup_release(struct kn_cgroup *g, uint32_t w)
 		return;
 	kn_cgroup_kill(g, w);
 	for (size_t i = 0; i < g->tree_n; i++)
-		if (g->w[w].w_fd[i] >= 0)
+		if (g->w[w].w_fd[i] >= 0 && has_leaf(&g->tree[i]))
 			unlinkat(g->w[w].w_fd[i], "t", AT_REMOVEDIR);
 	worker_forget(&g->w[w]);
 	worker_name(w, name);
 	/* Not waited for: the loop goes on, and what is still dying is dealt with by
 	 * the next prepare or at the close. */
-	for (size_t i = 0; i < g->tree_n; i++)
+	for (size_t i = 0; i < g->tree_n && !is_sole(g); i++)
 		kn_cgroup_dir_remove(g->tree[i].pool_fd, name, 0);
 	g->w[w].made = false;
 }

@@ -6,6 +6,9 @@
  *                                        task's limit is set by the stub through
  *                                        descriptors it was given, below the cap
  *
+ * A pool of one worker has one directory for pool and cap; in a hierarchy that limits
+ * nothing (CPU figures, kills) cap and leaf are one.
+ *
  * What each controller could be given is told by kn_cgroup_has(). Kills use
  * cgroup.kill on any v2 hierarchy, also one without controllers. All directories bear
  * the pool id; kn_cgroup_sweep() removes those of supervisors that are gone.
@@ -35,7 +38,8 @@ bool kn_cgroup_has_pids(const struct kn_cgroup *g);
 bool kn_cgroup_has_cpu(const struct kn_cgroup *g);
 bool kn_cgroup_has_kill(const struct kn_cgroup *g);
 
-/* Make or clean w's directories, set the worker's caps (0: none), swap 0. */
+/* Make or clean w's directories, set the worker's caps (0: none; in a pool of one the
+ * same each time), swap 0. */
 int kn_cgroup_prepare(
     struct kn_cgroup *g, uint32_t w, uint64_t memory, uint64_t pids, struct kn_err *e);
 /* Descriptors of the files that the launching child, single-threaded, writes "0" to
