@@ -65,8 +65,8 @@ usable_cpus(void)
 	return count > 0 ? (uint32_t)count : 1;
 }
 
-static uint64_t
-usable_memory(void)
+uint64_t
+kn_host_memory(void)
 {
 	struct kn_cgroup_where w;
 	struct sysinfo si;
@@ -199,7 +199,6 @@ kn_host_probe(struct kn_host *h, struct kn_err *e)
 	h->landlock_abi = landlock_abi();
 	h->mseal = have_mseal();
 	h->cpus = usable_cpus();
-	h->memory = usable_memory();
 	/* A machine without bwrap can still check a policy: the launcher refuses. */
 	if (kn_host_find_bwrap(h->bwrap, sizeof(h->bwrap), NULL) < 0)
 		h->bwrap[0] = '\0';

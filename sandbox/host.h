@@ -20,9 +20,8 @@ struct kn_host {
 	gid_t gid;	       /* of the caller */
 	uint32_t landlock_abi; /* 0: none */
 	bool mseal;
-	uint32_t cpus;	 /* usable by this process (affinity) */
-	uint64_t memory; /* bytes, bounded by our own cgroup limit where readable */
-	char bwrap[256]; /* absolute path of the bwrap that will be used */
+	uint32_t cpus;	       /* usable by this process (affinity) */
+	char bwrap[256];       /* absolute path of the bwrap that will be used */
 	uid_t worker_uid_base; /* root: first host uid of this supervisor's workers */
 	uint32_t worker_uid_n;
 	bool maps_full;	 /* root: our user namespace maps every id to itself */
@@ -31,6 +30,9 @@ struct kn_host {
 /* Never fails for lack of something: what is missing is zero, "" or false, and the
  * launcher refuses what needs it. */
 int kn_host_probe(struct kn_host *h, struct kn_err *e);
+/* Bytes of memory, bounded by our own cgroup's limit where that can be read. Asked only
+ * by who has to choose a number of workers: the way to one is not held up. */
+uint64_t kn_host_memory(void);
 /* The bwrap to use: $KNIT_BWRAP if set (absolute), else a fixed search. 0, or -1 with
  * what is wrong and the package to install. */
 int kn_host_find_bwrap(char *out, size_t n, struct kn_err *e);

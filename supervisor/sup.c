@@ -30,13 +30,15 @@ choose_workers(
     const struct kn_policy *p, const struct kn_host *h, const struct kn_sup_options *o)
 {
 	uint64_t n = o->workers ? o->workers : p->pool.workers, each = p->worker.memory;
+	uint64_t memory;
 
 	if (!n) {
 		if (!each)
 			each = p->task.memory;
 		n = h->cpus ? h->cpus : 1;
-		if (each && h->memory && n > h->memory / each)
-			n = h->memory / each;
+		memory = each && n > 1 ? kn_host_memory() : 0;
+		if (memory && n > memory / each)
+			n = memory / each;
 	}
 	if (n < 1)
 		n = 1;
