@@ -90,6 +90,16 @@ look(enum kn_layer l, const struct kn_policy *p, const struct kn_host *h,
 	return x;
 }
 
+#define accept_less "%s; or accept less: --set '/allow_degraded=[\"%s\"]'"
+
+/* Something weaker can stand in for these (sandbox/policy_items.c reads the same). */
+static bool
+may_degrade(enum kn_layer l)
+{
+	return l == KN_LAYER_UID || l == KN_LAYER_LANDLOCK || l == KN_LAYER_CG_MEMORY ||
+	       l == KN_LAYER_CG_PIDS || l == KN_LAYER_CG_CPU || l == KN_LAYER_MSEAL;
+}
+
 static int
 decide(enum kn_layer l, const struct kn_policy *p, const struct have *x,
     enum kn_layer_state *out, struct kn_err *e)
@@ -113,14 +123,16 @@ decide(enum kn_layer l, const struct kn_policy *p, const struct have *x,
 		kn_err_set(e, KN_EK_HOST, "layer %s: required for %s, but %s",
 		    kn_layer_name(l), x->asked ? x->asked : "the policy (/require)",
 		    x->lacks);
-		kn_err_hint(e, "%s", x->hint);
+		if (may_degrade(l))
+			kn_err_hint(e, accept_less, x->hint, kn_layer_name(l));
+		else
+			kn_err_hint(e, "%s", x->hint);
 		return -1;
 	}
 	if (x->asked != NULL && !allowed) {
 		kn_err_set(e, KN_EK_HOST, "layer %s: asked for by %s, but %s",
 		    kn_layer_name(l), x->asked, x->lacks);
-		kn_err_hint(e, "%s; or accept less: --set '/allow_degraded=[\"%s\"]'",
-		    x->hint, kn_layer_name(l));
+		kn_err_hint(e, accept_less, x->hint, kn_layer_name(l));
 		return -1;
 	}
 	*out = allowed ? KN_LAYER_DEGRADED : KN_LAYER_ABSENT;

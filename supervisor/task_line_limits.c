@@ -67,16 +67,14 @@ static const struct limit task_limits[] = {
 	LIMIT(stdout, true, 0, SIZE_TOP, stdout_bytes),
 	LIMIT(stderr, true, 0, SIZE_TOP, stderr_bytes),
 };
-#define TIMEOUT(f) \
+#define TIMEOUT(f, least) \
 	{ \
-#f, false, 1, UINT32_MAX, offsetof(struct kn_task_ask, has_##f), \
+#f, false, least, UINT32_MAX, offsetof(struct kn_task_ask, has_##f), \
 		    offsetof(struct kn_task_ask, timeouts.f) \
 	}
 static const struct limit task_timeouts[] = {
-	TIMEOUT(queue_ms),
-	TIMEOUT(task_ms),
-	TIMEOUT(hard_ms),
-	TIMEOUT(grace_ms),
+	TIMEOUT(queue_ms, 1), TIMEOUT(task_ms, 1), TIMEOUT(hard_ms, 1),
+	TIMEOUT(grace_ms, 0), /* no grace: tighter than any */
 };
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
