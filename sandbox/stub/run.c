@@ -19,7 +19,6 @@
 enum {
 	ROOM_BYTES = 16 * 1024,	 /* to decode a job of ordinary size */
 	LARGE_BYTES = 64 * 1024, /* a payload whose pages are given back */
-	INIT_AND_STUB = 2,	 /* processes of ours in the sandbox's user namespace */
 };
 #define KILL_AGAIN_NS (10 * KN_MS_NS)
 /* Init runs within a few milliseconds even among a hundred spinning processes. */
@@ -97,34 +96,6 @@ decode(struct run *r, const uint8_t *inline_bytes)
 }
 
 static void
-add_rlimit(struct run *r, int resource, uint64_t value)
-{
-	struct kn_cell *c = &r->cell;
-	uint64_t hard = r->s->hard[resource];
-
-	c->rlimits[c->rlimit_n++] =
-	    (struct kn_cell_rlimit){ resource, value < hard ? value : hard };
-}
-
-static void
-plan_rlimits(struct run *r)
-{
-	const struct kn_job_limits *l = &r->job.limits;
-
-	/* 1 and not 0: it writes no file either, and unlike 0 it also keeps the kernel
-	 * from starting the host's core handler (core(5), core_pattern with a pipe). */
-	add_rlimit(r, RLIMIT_CORE, l->core ? l->core : 1);
-	add_rlimit(r, RLIMIT_NOFILE, l->nofile ? l->nofile : r->s->nofile);
-	if (l->fsize)
-		add_rlimit(r, RLIMIT_FSIZE, l->fsize);
-	if (l->stack)
-		add_rlimit(r, RLIMIT_STACK, l->stack);
-	/* Counted per user of the sandbox's own user namespace: only this worker. */
-	if (l->pids && !kn_cg_holds_pids(&r->s->cg))
-		add_rlimit(r, RLIMIT_NPROC, l->pids + INIT_AND_STUB);
-}
-
-static void
 plan_cell(struct run *r)
 {
 	struct kn_stub *s = r->s;
@@ -144,7 +115,7 @@ plan_cell(struct run *r)
 	memcpy(c->mounts.shm, s->shm_opts, sizeof c->mounts.shm);
 	if (r->job.limits.tmp)
 		kn_mounts_opts(c->mounts.tmp, r->job.limits.tmp, s->tmp_inodes, "1777");
-	plan_rlimits(r);
+	kn_rlimits_plan(c, s, &r->job.limits);
 }
 
 static int

@@ -34,7 +34,7 @@ struct kn_stub {
 	struct kn_return_tx tx;
 
 	/* from the boot record */
-	uint32_t flags, worker;
+	uint32_t flags, worker, worker_n;
 	uint64_t tmp_bytes, tmp_inodes, task_bytes, task_inodes;
 	char tmp_opts[KN_MOUNT_OPTS], shm_opts[KN_MOUNT_OPTS];
 	struct kn_collect_limits collect;
@@ -84,6 +84,11 @@ _Noreturn void kn_serve_abandon(struct kn_stub *s);
 /* Run one claimed exec task and answer it. fds are consumed. */
 void kn_run(struct kn_stub *s, const struct kn_slot_head *head,
     const uint8_t inline_bytes[KN_INLINE_MAX], int *fds, int fd_n);
+
+/* ---- rlimits.c ---- */
+
+void kn_rlimits_plan(
+    struct kn_cell *c, const struct kn_stub *s, const struct kn_job_limits *l);
 
 /* ---- pty.c ---- */
 
