@@ -104,6 +104,19 @@ watched sh -c "ulimit -n 1024; exec \"$KS\" run --workers 2 --debug lifecycle --
 is "$(v w) $(v n1) $(v n2)" "ok ok ok" "descriptors in flight of one task leave the others theirs"
 unlike "$(err)" "spawn failed|not-claimed" "no worker is lost to it"
 
+# One user, few processes, no cgroup: a task gets its share and not the neighbours' too.
+if ! cgroup_granted; then
+	printf 'import os, time\ntry:\n  while os.fork(): pass\nexcept OSError: pass\ntime.sleep(3)\n' >"$T/h/hog.py"
+	cat >"$T/tasks" <<'X'
+{"id":"hog","argv":["/usr/bin/python3","/h/hog.py"]}
+{"id":"w","argv":["sleep","1"]}
+{"id":"n1","after":["w"],"argv":["sh","-c","(echo one); (echo two)"]}
+{"id":"n2","after":["n1"],"argv":["sh","-c","(echo three)"]}
+X
+	watched prlimit --nproc=150 "$KS" run --workers 2 --tasks "$T/tasks" --ro-bind "$T/h:/h"
+	is "$(v w) $(v n1) $(v n2)" "ok ok ok" "processes of one task leave the others theirs"
+fi
+
 # A tree that many patterns meet, with a folder nobody can read and files called as the
 # patterns are: no answer is given twice, which would be a lie of the worker's.
 cat >"$T/tree.sh" <<'X'
