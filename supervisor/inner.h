@@ -129,12 +129,14 @@ struct kn_sup_watch {
 	void *ctx;
 };
 
+enum { KN_QUIET_N = 2 }; /* signals that mean a failed write, see signals.c */
+
 struct kn_signals {
-	bool mask_saved, pipe_saved;
+	bool mask_saved, quiet_saved[KN_QUIET_N];
 	int fd;
 	struct kn_watch w;
 	sigset_t old_mask;
-	struct sigaction old_pipe;
+	struct sigaction old_quiet[KN_QUIET_N];
 };
 
 struct kn_relay;

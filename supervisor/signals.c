@@ -4,8 +4,9 @@
  * SIGINT, SIGTERM, SIGHUP stop the run, the second one at once; with a single command
  * the task gets them first. SIGHUP stays ignored where it was when we were started
  * (nohup); SIGINT does not, though a shell without job control ignores it for its
- * background jobs: who sends it to us by name means it. SIGPIPE is ignored always: a
- * broken pipe is an error of the write, not the end of the supervisor.
+ * background jobs: who sends it to us by name means it. SIGPIPE and SIGXFSZ are ignored
+ * always: a broken pipe, or a file that may not grow (ulimit -f), is an error of the
+ * write, not the end of the supervisor.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,6 +16,8 @@
 #include "ipc/clock.h"
 #include "ipc/fd.h"
 #include "supervisor/inner.h"
+
+static const int quiet[KN_QUIET_N] = { SIGPIPE, SIGXFSZ };
 
 /* Forward to every task that runs. True if there was one. */
 static bool
@@ -114,8 +117,8 @@ kn_signals_open(struct kn_sup *s, struct kn_err *e)
 	sigset_t set;
 
 	g->fd = -1;
-	if (sigaction(SIGPIPE, &ignore, &g->old_pipe) == 0)
-		g->pipe_saved = true;
+	for (int i = 0; i < KN_QUIET_N; i++)
+		g->quiet_saved[i] = sigaction(quiet[i], &ignore, &g->old_quiet[i]) == 0;
 	if (!s->opt.handle_signals)
 		return 0;
 	sigemptyset(&set);
@@ -148,7 +151,10 @@ kn_signals_close(struct kn_sup *s)
 		kn_fd_close(&g->fd);
 	if (g->mask_saved)
 		sigprocmask(SIG_SETMASK, &g->old_mask, NULL);
-	if (g->pipe_saved)
-		sigaction(SIGPIPE, &g->old_pipe, NULL);
-	g->mask_saved = g->pipe_saved = false;
+	g->mask_saved = false;
+	for (int i = 0; i < KN_QUIET_N; i++) {
+		if (g->quiet_saved[i])
+			sigaction(quiet[i], &g->old_quiet[i], NULL);
+		g->quiet_saved[i] = false;
+	}
 }
