@@ -177,5 +177,10 @@ wait $pid
 is "$? $(js "$T/first" 'by["two"]["verdict"]')" "0 ok" "a last line without its newline counts"
 rm -f "$T/lines" "$T/in"
 
+# By name, as scripts do: as root the pipes are root's, and the task is another user.
+watched sh -c "echo in | \"$KS\" run -- sh -c 'echo out >/dev/stdout; echo more >>/proc/self/fd/1; echo err >/dev/stderr; cat /dev/stdin'"
+is "$(out | tr '\n' ' ')" "out more in " "/dev/stdin and /dev/stdout can be opened"
+like "$(err)" '^err$' "and /dev/stderr"
+
 left_after "streams"
 done_testing
