@@ -50,7 +50,10 @@ is_sole(const struct kn_cgroup *g)
 static bool
 has_leaf(const struct kn_cgroup_tree *t)
 {
-	return (t->ctl & (KN_CTL_MEMORY | KN_CTL_PIDS)) != 0;
+	/* v2: what cgroup.kill has ended once is not used again. The kernel (seen
+	 * in 6.18) compares counts of kills at a clone into a group, and kills the
+	 * child at its birth if the group had one more than the group of the caller. */
+	return t->v2 || (t->ctl & (KN_CTL_MEMORY | KN_CTL_PIDS)) != 0;
 }
 
 static void

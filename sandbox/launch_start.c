@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ipc/clock.h"
@@ -109,6 +110,33 @@ await_exec(const struct kn_launcher *l, int report, struct kn_err *e)
 	}
 }
 
+/* Does a clone into a fresh group of ours live? If the group that we are in has seen a
+ * cgroup.kill before, the kernel (seen in 6.18) compares its count of kills with the
+ * new group's and kills the child at its birth. Asked once, by a child that does
+ * nothing. */
+static bool
+may_clone_into(struct kn_launcher *l, int clone_fd)
+{
+	struct clone_args ca = {
+		.flags = CLONE_INTO_CGROUP | CLONE_VFORK,
+		.exit_signal = SIGCHLD,
+		.cgroup = (uint64_t)clone_fd,
+	};
+	int status = 0;
+	long pid;
+
+	if (!l->clone_asked) {
+		l->clone_asked = true;
+		pid = syscall(SYS_clone3, &ca, sizeof(ca));
+		if (pid == 0)
+			_exit(0);
+		while (pid > 0 && waitpid((pid_t)pid, &status, 0) < 0 && errno == EINTR)
+			;
+		l->clone_lives = pid > 0 && WIFEXITED(status);
+	}
+	return l->clone_lives;
+}
+
 /* Into the v2 leaf by the clone itself where the kernel allows it, else as the others.
  */
 static int
@@ -201,7 +229,7 @@ kn_launch_start(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 	struct ends x = { { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
 	struct kn_launched lw = KN_LAUNCHED_NONE;
 	struct kn_child c = { 0 };
-	int join[KN_CGROUP_TREES_MAX];
+	int join[KN_CGROUP_TREES_MAX], clone_fd;
 
 	(void)incarnation; /* the boot record carries it */
 	if (plan(l, w, &c, join, e) < 0 ||
@@ -212,7 +240,10 @@ kn_launch_start(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 	c.sock_fd = x.sock[1];
 	c.go[0] = x.go[0];
 	c.go[1] = x.go[1];
-	if (spawn(&c, kn_cgroup_clone_fd(l->cgroup, w), &lw.proc, e) < 0)
+	clone_fd = kn_cgroup_clone_fd(l->cgroup, w);
+	if (clone_fd >= 0 && !may_clone_into(l, clone_fd))
+		clone_fd = -1;
+	if (spawn(&c, clone_fd, &lw.proc, e) < 0)
 		goto fail;
 	kn_fd_close(&x.report[1]);
 	if (release_child(l, &x, e) < 0 || await_exec(l, x.report[0], e) < 0)
