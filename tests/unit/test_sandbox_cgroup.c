@@ -407,6 +407,35 @@ clone_goes_into_the_v2_leaf(void **state)
 	kn_cgroup_close(g);
 }
 
+/* A kernel that remembers the kill of a group would kill what is cloned into it later.
+ */
+static void
+worker_after_a_killed_one_is_not_killed_too(void **state)
+{
+	struct kn_cgroup *g = NULL;
+	struct kn_err e = { 0 };
+	int status, fd = -1;
+
+	(void)state;
+	OK(kn_cgroup_open(test_pool_id, 1, &g, &e), e);
+	for (int i = 0; i < 2; i++) {
+		OK(kn_cgroup_prepare(g, 0, 0, 0, &e), e);
+		fd = kn_cgroup_clone_fd(g, 0);
+		if (fd < 0)
+			break;
+		int pid = clone_into(fd);
+		assert_true(pid >= 0);
+		if (pid == 0)
+			_exit(7);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+		kn_cgroup_kill(g, 0);
+		kn_cgroup_release(g, 0);
+	}
+	kn_cgroup_close(g);
+	SKIP_UNLESS(fd >= 0, "no v2 hierarchy is granted");
+}
+
 /* A supervisor that is SIGKILLed leaves directories and a process; the next start
  * removes both. */
 static void
@@ -468,6 +497,7 @@ main(void)
 		cmocka_unit_test(pids_cap_refuses_the_fork),
 		cmocka_unit_test(kill_takes_everything_of_one_worker_only),
 		cmocka_unit_test(clone_goes_into_the_v2_leaf),
+		cmocka_unit_test(worker_after_a_killed_one_is_not_killed_too),
 		cmocka_unit_test(sweep_removes_what_a_dead_supervisor_left),
 	};
 
