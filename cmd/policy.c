@@ -68,7 +68,7 @@ show_or_check(const char *verb, int argc, char **argv)
 		if (check && e.kind != KN_EK_HOST)
 			rc = KN_EXIT_NOT_ALL_OK;
 	} else if (check) {
-		int n = snprintf(line, sizeof line, "ok %s\n", p->hash);
+		int n = snprintf(line, sizeof line, "ok %s\n", kn_policy_hash(p));
 
 		rc = kn_say_out(NULL, line, (size_t)n) < 0 ? KN_EXIT_OURS : KN_EXIT_OK;
 	} else {

@@ -258,7 +258,7 @@ kn_run_batch(struct kn_run *r)
 	int rc;
 
 	b.how = (struct kn_report){
-		.policy = r->policy->hash,
+		.policy = kn_policy_hash(r->policy),
 		.ascii = isatty(STDOUT_FILENO),
 		.streams = true,
 		.contents = true,

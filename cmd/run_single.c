@@ -126,15 +126,14 @@ tell(const struct single *s)
 static int
 write_report(struct single *s, const struct kn_outcome *o)
 {
-	const struct kn_report how = {
-		.policy = s->r->policy->hash,
-		.ascii = s->r->report_fd == STDOUT_FILENO && isatty(STDOUT_FILENO),
-	};
+	struct kn_report how = { 0 };
 	size_t n = 0;
 	char *text;
 
 	if (s->r->report_fd < 0)
 		return 0;
+	how.policy = kn_policy_hash(s->r->policy);
+	how.ascii = s->r->report_fd == STDOUT_FILENO && isatty(STDOUT_FILENO);
 	text = kn_report_result(&how, "command", 0, o, &n);
 	return kn_run_report(s->r, text, n);
 }

@@ -99,6 +99,9 @@ kn_cgroup_dir_orphan(const char *name)
 	long pid;
 	int used = 0;
 
+	/* most names there are the kernel's own */
+	if (strncmp(name, "knit-", 5) != 0)
+		return false;
 	if (sscanf(name, "knit-%32[0-9a-f]-%ld-%llu-%llu%n", hex, &pid, &start, &ns,
 		&used) != 4 ||
 	    strlen(hex) != 32 || pid <= 0)

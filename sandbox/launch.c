@@ -291,7 +291,7 @@ kn_launcher_free(struct kn_launcher *l)
 {
 	if (l == NULL)
 		return;
-	kn_guard_close(&l->guard);
+	kn_guard_dismiss(&l->guard); /* it ends while we tidy up */
 	kn_cgroup_close(l->cgroup);
 	kn_bind_free(l->binds, l->policy->fs.mount_n);
 	for (size_t i = 0; i < l->child_bind_n; i++)
@@ -308,6 +308,7 @@ kn_launcher_free(struct kn_launcher *l)
 	kn_fd_close(&l->args_fd);
 	kn_fd_close(&l->stub_fd);
 	kn_fd_close(&l->null_fd);
+	kn_guard_close(&l->guard);
 	free(l);
 }
 

@@ -35,6 +35,13 @@ kn_guard_open(struct kn_guard *g, uint32_t group_n, struct kn_err *e)
 }
 
 void
+kn_guard_dismiss(const struct kn_guard *g)
+{
+	if (g->proc.pidfd >= 0)
+		kn_proc_signal(&g->proc, SIGKILL);
+}
+
+void
 kn_guard_close(struct kn_guard *g)
 {
 	kn_proc_close(&g->proc);

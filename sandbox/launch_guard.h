@@ -30,6 +30,8 @@ struct kn_guard {
 };
 
 int kn_guard_open(struct kn_guard *g, uint32_t group_n, struct kn_err *e);
+/* Have it end, without waiting; kn_guard_close() does. */
+void kn_guard_dismiss(const struct kn_guard *g);
 void kn_guard_close(struct kn_guard *g); /* also of a zeroed one with pidfds -1 */
 bool kn_guard_alive(const struct kn_guard *g);
 /* Start it, or again if it is dead. The first launching child is forked before it, so

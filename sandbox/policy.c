@@ -274,22 +274,6 @@ load_all(
 	return kn_pmerge_end(&l->merge, e);
 }
 
-static int
-hash(struct kn_pol *p, struct kn_err *e)
-{
-	char *text = json_dumps(p->doc, JSON_COMPACT | JSON_SORT_KEYS);
-	uint8_t sum[32];
-	if (!text)
-		return kn_err_set(e, KN_EK_HOST, "policy: out of memory");
-	kn_sha256(text, strlen(text), sum);
-	free(text);
-	int n = snprintf(p->pub.hash, sizeof p->pub.hash, "sha256:");
-	for (size_t i = 0; i < sizeof sum; i++)
-		n += snprintf(
-		    p->pub.hash + n, sizeof p->pub.hash - (size_t)n, "%02x", sum[i]);
-	return 0;
-}
-
 int
 kn_policy_load(const struct kn_policy_src *src, size_t src_n, struct kn_policy **out,
     struct kn_err *e)
@@ -306,8 +290,6 @@ kn_policy_load(const struct kn_policy_src *src, size_t src_n, struct kn_policy *
 		p->origins = json_incref(l.merge.origins);
 		rc = kn_policy_build(p, e);
 	}
-	if (rc == 0)
-		rc = hash(p, e);
 	for (size_t i = 0; i < l.seen_n; i++)
 		free(l.seen[i]);
 	kn_pmerge_fini(&l.merge);
@@ -335,6 +317,24 @@ kn_policy_free(struct kn_policy *p)
 	json_decref(o->origins);
 	kn_pmem_fini(&o->mem);
 	free(o);
+}
+
+const char *
+kn_policy_hash(const struct kn_policy *p)
+{
+	struct kn_pol *o = owner(p);
+	uint8_t sum[32];
+	if (o->hash[0])
+		return o->hash;
+	char *text = json_dumps(o->doc, JSON_COMPACT | JSON_SORT_KEYS);
+	if (!text)
+		return "";
+	kn_sha256(text, strlen(text), sum);
+	free(text);
+	int n = snprintf(o->hash, sizeof o->hash, "sha256:");
+	for (size_t i = 0; i < sizeof sum; i++)
+		n += snprintf(o->hash + n, sizeof o->hash - (size_t)n, "%02x", sum[i]);
+	return o->hash;
 }
 
 char *

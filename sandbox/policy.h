@@ -100,7 +100,6 @@ struct kn_timeouts {
 };
 
 struct kn_policy {
-	char hash[72]; /* "sha256:<64 hex>" of the merged canonical document */
 	struct {
 		uint32_t workers; /* 0: decided by the machine */
 		enum kn_kind kind;
@@ -163,6 +162,9 @@ int kn_policy_load(const struct kn_policy_src *src, size_t src_n,
 void kn_policy_free(struct kn_policy *p);
 /* The merged document as pretty JSON (malloc'ed), for --dry-run. */
 char *kn_policy_text(const struct kn_policy *p);
+/* "sha256:<64 hex>" of the merged canonical document; "" when out of memory. Made when
+ * it is first asked for: a run without a report need not wait for it. */
+const char *kn_policy_hash(const struct kn_policy *p);
 /* Who set the value at `pointer`: "--memory", "preset default", "my.json:/limits/...";
  * NULL if nobody did. */
 const char *kn_policy_origin(const struct kn_policy *p, const char *pointer);

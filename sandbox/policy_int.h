@@ -130,6 +130,7 @@ struct kn_pol {
 	struct kn_policy pub; /* first: the public pointer is this one */
 	struct kn_pmem mem;
 	json_t *doc, *origins;
+	char hash[72]; /* "" until it is asked for */
 };
 int kn_policy_build(struct kn_pol *p, struct kn_err *e);
 int kn_policy_build_mounts(struct kn_pol *p, struct kn_err *e);

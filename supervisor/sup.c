@@ -192,7 +192,8 @@ log_host(const struct kn_sup *s, uint32_t workers)
 	for (int i = 0; i < KN_LAYER_N; i++)
 		KN_LOG(&s->log, KN_NS_SANDBOX, KN_LOG_POOL, "layer %s %s",
 		    kn_layer_name((enum kn_layer)i), kn_layer_state_name(l->state[i]));
-	KN_LOG(&s->log, KN_NS_POLICY, KN_LOG_POOL, "policy %s", s->policy->hash);
+	KN_LOG(
+	    &s->log, KN_NS_POLICY, KN_LOG_POOL, "policy %s", kn_policy_hash(s->policy));
 }
 
 int
