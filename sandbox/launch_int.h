@@ -47,7 +47,7 @@ struct kn_launcher {
 	int stub_fd, null_fd;
 	struct kn_guard guard;
 	bool swept; /* what dead supervisors left; once, while the first bwrap starts */
-	bool clone_asked, clone_lives; /* launch_start.c, may_clone_into() */
+	bool clone_dies; /* launch_start.c, killed_at_birth() */
 };
 
 /* Decide each layer, or refuse by name. */

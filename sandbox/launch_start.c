@@ -13,7 +13,6 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ipc/clock.h"
@@ -110,33 +109,6 @@ await_exec(const struct kn_launcher *l, int report, struct kn_err *e)
 	}
 }
 
-/* Does a clone into a fresh group of ours live? If the group that we are in has seen a
- * cgroup.kill before, the kernel (seen in 6.18) compares its count of kills with the
- * new group's and kills the child at its birth. Asked once, by a child that does
- * nothing. */
-static bool
-may_clone_into(struct kn_launcher *l, int clone_fd)
-{
-	struct clone_args ca = {
-		.flags = CLONE_INTO_CGROUP | CLONE_VFORK,
-		.exit_signal = SIGCHLD,
-		.cgroup = (uint64_t)clone_fd,
-	};
-	int status = 0;
-	long pid;
-
-	if (!l->clone_asked) {
-		l->clone_asked = true;
-		pid = syscall(SYS_clone3, &ca, sizeof(ca));
-		if (pid == 0)
-			_exit(0);
-		while (pid > 0 && waitpid((pid_t)pid, &status, 0) < 0 && errno == EINTR)
-			;
-		l->clone_lives = pid > 0 && WIFEXITED(status);
-	}
-	return l->clone_lives;
-}
-
 /* Into the v2 leaf by the clone itself where the kernel allows it, else as the others.
  */
 static int
@@ -222,6 +194,35 @@ release_child(struct kn_launcher *l, struct ends *x, struct kn_err *e)
 	return 0;
 }
 
+/* One child, as far as its exec or its end. */
+static int
+start_child(struct kn_launcher *l, struct kn_child *c, int clone_fd, struct ends *x,
+    struct kn_launched *lw, struct kn_err *e)
+{
+	if (make_ends(x, !kn_guard_alive(&l->guard), lw, e) < 0)
+		return -1;
+	c->report_fd = x->report[1];
+	c->stderr_fd = x->err[1];
+	c->sock_fd = x->sock[1];
+	c->go[0] = x->go[0];
+	c->go[1] = x->go[1];
+	if (spawn(c, clone_fd, &lw->proc, e) < 0)
+		return -1;
+	kn_fd_close(&x->report[1]);
+	if (release_child(l, x, e) < 0)
+		return -1;
+	return await_exec(l, x->report[0], e);
+}
+
+/* If the group that we are in has seen a cgroup.kill, the kernel (seen in 6.18)
+ * compares its count of kills with the new group's and kills the child at its birth,
+ * before it has told the guard its group. */
+static bool
+killed_at_birth(const struct kn_child *c, int clone_fd)
+{
+	return clone_fd >= 0 && *c->guard_slot == 0;
+}
+
 int
 kn_launch_start(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
     struct kn_launched *out, struct kn_err *e)
@@ -232,22 +233,19 @@ kn_launch_start(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 	int join[KN_CGROUP_TREES_MAX], clone_fd;
 
 	(void)incarnation; /* the boot record carries it */
-	if (plan(l, w, &c, join, e) < 0 ||
-	    make_ends(&x, !kn_guard_alive(&l->guard), &lw, e) < 0)
+	if (plan(l, w, &c, join, e) < 0)
 		goto fail;
-	c.report_fd = x.report[1];
-	c.stderr_fd = x.err[1];
-	c.sock_fd = x.sock[1];
-	c.go[0] = x.go[0];
-	c.go[1] = x.go[1];
-	clone_fd = kn_cgroup_clone_fd(l->cgroup, w);
-	if (clone_fd >= 0 && !may_clone_into(l, clone_fd))
-		clone_fd = -1;
-	if (spawn(&c, clone_fd, &lw.proc, e) < 0)
+	clone_fd = l->clone_dies ? -1 : kn_cgroup_clone_fd(l->cgroup, w);
+	if (start_child(l, &c, clone_fd, &x, &lw, e) < 0)
 		goto fail;
-	kn_fd_close(&x.report[1]);
-	if (release_child(l, &x, e) < 0 || await_exec(l, x.report[0], e) < 0)
-		goto fail;
+	if (killed_at_birth(&c, clone_fd)) {
+		l->clone_dies = true;
+		kn_proc_close(&lw.proc);
+		kn_fd_close(&lw.bell_fd);
+		close_ends(&x);
+		if (start_child(l, &c, -1, &x, &lw, e) < 0)
+			goto fail;
+	}
 	lw.sock = kn_fd_take(&x.sock[0]);
 	lw.err_fd = kn_fd_take(&x.err[0]);
 	close_ends(&x);
