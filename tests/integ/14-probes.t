@@ -44,7 +44,10 @@ cat >"$T/tasks" <<'X'
 {"id":"self","argv":["/bin/sh","-c","/p/leftovers; /p/leftovers --look"],"after":["look1"]}
 X
 ks run --quiet --tasks "$T/tasks" --workers 1 --ro-bind "$T/p:/p"
-like "$(js "$T/out" 'by["plant"]["stdout"]')" 'PENDING: planted:.*/tmp/.*/dev/shm/.*/task/.*shm sem msg.*daemon' "leftovers: plants of every kind"
+# Where memory is watched and not counted, a System V segment cannot be had at all.
+shm=
+cgroup_granted && shm='shm '
+like "$(js "$T/out" 'by["plant"]["stdout"]')" "PENDING: planted:.*/tmp/.*/dev/shm/.*/task/.*${shm}sem msg.*daemon" "leftovers: plants of every kind"
 is "$(js "$T/out" '[by[k]["stdout"][:8] for k in ("look0", "look1")]')" "['BLOCKED:', 'BLOCKED:']" "leftovers: the next task finds none"
 like "$(js "$T/out" 'by["self"]["stdout"]')" 'ESCAPE: .*/tmp/.*shm.*daemon' "leftovers: its search does find them within one task"
 is "$(js "$T/out" 'len({L[i]["worker"] for i in range(len(L))})')" 1 "leftovers: all on one worker"

@@ -18,4 +18,6 @@ else
 	is "$?:$(out)" "0:alive" "a run in a group that was killed once"
 	rmdir "$group"
 fi
+ks run -- echo alive
+is "$rc:$(out)" "0:alive" "a run in the group that we came in"
 done_testing
