@@ -80,7 +80,11 @@ boot(struct kn_wk *w, struct kn_err *e)
 	enum kn_layer_state memory =
 	    kn_launcher_layers(s->launcher)->state[KN_LAYER_CG_MEMORY];
 
-	/* compiled while the launcher starts, once for all workers */
+	/* All this is done while the launcher starts: the stub waits for the record,
+	 * and has no descriptor of the arena before it comes. */
+	if (kn_arena_reset_slice(&s->arena, w->index, e) < 0)
+		return -1;
+	/* once for all workers */
 	if (!s->filter_built) {
 		if ((memory == KN_LAYER_DEGRADED
 			    ? kn_filter_build_watched(s->policy, &s->filter, e)
@@ -103,8 +107,7 @@ launch(struct kn_wk *w, struct kn_err *e)
 	struct kn_sup *s = w->sup;
 
 	w->spawned_ns = kn_clock_now(); /* what "after=" in the log counts from */
-	if (kn_arena_reset_slice(&s->arena, w->index, e) < 0 ||
-	    kn_launch_start(s->launcher, w->index, w->incarnation, &w->lw, e) < 0)
+	if (kn_launch_start(s->launcher, w->index, w->incarnation, &w->lw, e) < 0)
 		return -1;
 	w->live = true;
 	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "spawned pid=%d incarnation=%u",
