@@ -9,7 +9,6 @@
 
 enum {
 	FILE_MAX_BYTES = 1024,
-	REST_WAIT_US = 500,
 	SMALL_BYTES = 1 << 20, /* of a charge: not worth to wait for */
 	/* The kernel sums its statistics up when a processor's part has changed by this
 	 * much (64 pages). */
@@ -230,20 +229,14 @@ kn_cg_rest_is_now(struct kn_cg *g, uint32_t cpus)
 		g->shmem_rest = 0;
 }
 
-void
-kn_cg_rest(struct kn_cg *g)
+bool
+kn_cg_at_rest(const struct kn_cg *g)
 {
 	uint64_t now;
 
-	for (long us = 0; g->grew > SMALL_BYTES && us < KN_CG_REST_MS * 1000;
-	     us += REST_WAIT_US) {
-		struct timespec t = { 0, REST_WAIT_US * 1000 };
-
-		if (!read_number(g->fd[KN_BOOT_FD_MEM_STAT], "shmem ", &now) ||
-		    now <= sum(g->shmem_rest, g->shmem_slack))
-			return;
-		(void)kn_sys_ppoll(NULL, 0, &t);
-	}
+	return g->grew <= SMALL_BYTES ||
+	       !read_number(g->fd[KN_BOOT_FD_MEM_STAT], "shmem ", &now) ||
+	       now <= sum(g->shmem_rest, g->shmem_slack);
 }
 
 uint64_t

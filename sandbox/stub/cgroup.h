@@ -42,12 +42,11 @@ int kn_cg_begin(struct kn_cg *g, const struct kn_job_limits *l, const char **out
 /* Processor time of the worker since kn_cg_begin() without the stub's own; 0 if this
  * machine does not count it. */
 uint64_t kn_cg_cpu_ns(const struct kn_cg *g);
-/* Between tasks, when nothing of the last one runs: wait, KN_CG_REST_MS at most, until
- * the kernel has taken back the shared memory that it left. IPC namespaces and files in
- * flight end some time after the last process that used them, and until then the next
- * task would pay for them. */
-enum { KN_CG_REST_MS = 250 };
-void kn_cg_rest(struct kn_cg *g);
+/* Between tasks, when nothing of the last one runs: whether the shared memory that it
+ * left is gone. IPC namespaces end some time after the last process that used them, and
+ * files that were handed over when they have been read; until then the next task would
+ * pay for them. */
+bool kn_cg_at_rest(const struct kn_cg *g);
 /* After the cell is gone: memory_peak, pids_peak, oom_kills of *r. */
 void kn_cg_end(struct kn_cg *g, struct kn_job_result *r);
 

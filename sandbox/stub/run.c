@@ -19,6 +19,10 @@
 enum {
 	ROOM_BYTES = 16 * 1024,	 /* to decode a job of ordinary size */
 	LARGE_BYTES = 64 * 1024, /* a payload whose pages are given back */
+	REST_MS = 250,
+	REST_FILES_MS = 30000,
+	REST_FIRST_NS = 100 * 1000, /* between looks; then twice that, and so on */
+	REST_MOST_NS = 2 * 1000 * 1000,
 };
 #define KILL_AGAIN_NS (10 * KN_MS_NS)
 /* Init runs within a few milliseconds even among a hundred spinning processes. */
@@ -431,6 +435,30 @@ answer(struct run *r)
 	kn_serve_answer(r->s, &h, bytes);
 }
 
+/* Before the next task: wait until the memory of this one is not charged any more. The
+ * kernel needs some milliseconds for what it left; the supervisor as long as it takes
+ * to read the files that were handed over. */
+static void
+rest(struct run *r)
+{
+	struct kn_stub *s = r->s;
+	uint64_t now = kn_clock_now();
+	uint64_t until =
+	    kn_clock_after_ms(now, r->res.file_n ? REST_FILES_MS : REST_MS);
+	struct pollfd p = { .fd = s->sock, .events = POLLIN };
+	struct kn_order none = { KN_CAUSE_NONE, 0 };
+
+	for (long ns = REST_FIRST_NS;
+	     !kn_cg_at_rest(&s->cg) && now < until && !kn_serve_stopping(s);
+	     now = kn_clock_now()) {
+		struct timespec t = { 0, ns };
+
+		if (kn_sys_ppoll(&p, 1, &t) > 0)
+			kn_serve_message(s, false, 0, 0, &none);
+		ns = 2 * ns < REST_MOST_NS ? 2 * ns : REST_MOST_NS;
+	}
+}
+
 void
 kn_run(struct kn_stub *s, const struct kn_slot_head *head,
     const uint8_t inline_bytes[KN_INLINE_MAX], int *fds, int fd_n)
@@ -463,7 +491,7 @@ kn_run(struct kn_stub *s, const struct kn_slot_head *head,
 		munmap(r->room, r->room_n);
 	answer(r);
 	kn_control_end(s->slice.control);
-	kn_cg_rest(&s->cg);
+	rest(r);
 	if (r->unclean)
 		kn_serve_abandon(s);
 }
