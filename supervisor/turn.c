@@ -7,10 +7,17 @@
  * stopped.
  */
 #include <string.h>
+#include <time.h>
 
 #include "ipc/bell.h"
 #include "ipc/clock.h"
 #include "supervisor/inner.h"
+
+enum {
+	STALL_NS = 20 * 1000 * 1000,
+	BREATH_NS = 10 * 1000 * 1000, /* longer than a stub's look for its files' end */
+	SLOW_LOOKS = 8,
+};
 
 /* ---- turns ---- */
 
@@ -201,6 +208,33 @@ give_room(struct kn_sup *s)
 		s->cb.room(s->cb.ctx);
 }
 
+/* An answer can take long to write (megabytes of files, as text), and while we write
+ * nobody is heard: what workers did meanwhile was in time, and some could do nothing,
+ * since the files of their last task are only closed with its answer. So time passes
+ * for them only after a look that was quick, or claims at least were looked at again.
+ */
+static unsigned
+look_until_quick(struct kn_sup *s)
+{
+	const struct timespec breath = { 0, BREATH_NS };
+	uint64_t before = kn_clock_now(), now;
+	unsigned n = 0;
+
+	for (int tries = 0; tries < SLOW_LOOKS; tries++) {
+		n += look_at_workers(s);
+		now = kn_clock_now();
+		if (now - before < STALL_NS)
+			return n;
+		nanosleep(&breath, NULL);
+		before = kn_clock_now();
+	}
+	for (uint32_t i = 0; i < s->worker_n; i++) {
+		if (s->wk[i].live && !s->wk[i].bad)
+			kn_view_look_claims(&s->wk[i]);
+	}
+	return n;
+}
+
 /* One round of everything that does not wait. */
 static unsigned
 round_of(struct kn_sup *s)
@@ -208,7 +242,7 @@ round_of(struct kn_sup *s)
 	unsigned n;
 	uint64_t now;
 
-	n = look_at_workers(s);
+	n = look_until_quick(s);
 	now = kn_clock_now();
 	look_for_gone(s, now);
 	own_timers(s, now);
