@@ -16,6 +16,8 @@
 #include "ipc/fd.h"
 #include "supervisor/sup.h"
 
+enum { SPARE_MOST = 1 << 20 /* room beyond what is needed; a long line */ };
+
 int
 kn_out_open(struct kn_out *o, int fd, bool ordered, struct kn_err *e)
 {
@@ -139,7 +141,7 @@ writable(void *ctx, int fd, short revents)
 }
 
 static void
-append(struct kn_out *o, const char *line, size_t n)
+copy(struct kn_out *o, const char *line, size_t n)
 {
 	if (o->broken)
 		return;
@@ -149,7 +151,9 @@ append(struct kn_out *o, const char *line, size_t n)
 		o->at = 0;
 	}
 	if (o->cap - o->end < n) {
-		size_t cap = (o->end + n) * 2;
+		size_t cap = o->end + n;
+
+		cap += cap < SPARE_MOST ? cap : SPARE_MOST;
 		char *p = realloc(o->buf, cap);
 
 		if (!p) {
@@ -161,6 +165,21 @@ append(struct kn_out *o, const char *line, size_t n)
 	}
 	memcpy(o->buf + o->end, line, n);
 	o->end += n;
+}
+
+/* Queue a line. A long one that need not wait behind others is not copied. */
+static void
+append(struct kn_out *o, char *line_own, size_t n)
+{
+	if (!o->broken && o->at == o->end && n >= SPARE_MOST) {
+		free(o->buf);
+		o->buf = line_own;
+		o->cap = o->end = n;
+		o->at = 0;
+		return;
+	}
+	copy(o, line_own, n);
+	free(line_own);
 }
 
 /* ---- order ---- */
@@ -203,7 +222,6 @@ put_in_order(struct kn_out *o, uint64_t seq, char *line, size_t n)
 	o->held_bytes += n;
 	while ((h = &o->held[o->next_seq % o->held_cap])->line) {
 		append(o, h->line, h->n);
-		free(h->line);
 		h->line = NULL;
 		o->held_n--;
 		o->held_bytes -= h->n;
@@ -229,7 +247,6 @@ kn_out_put(struct kn_out *o, uint64_t seq, char *line, size_t n)
 		put_in_order(o, seq, line, n);
 	} else {
 		append(o, line, n);
-		free(line);
 	}
 	if (o->watching != POLLOUT)
 		flush(o);

@@ -178,13 +178,23 @@ watch_input(struct kn_batch *b, bool want)
 		kn_batch_fail(b, &e);
 }
 
+/* Results that nobody takes must not pile up: while the output is full nothing is
+ * begun, and no more at one time than there is room for if each hands back all it may.
+ */
+static bool
+may_begin(const struct kn_batch *b)
+{
+	return b->stopping || b->running_n == 0 ||
+	       (b->running_bytes < KN_BATCH_RESULT_BYTES && b->ops.room(b->ops.ctx));
+}
+
 /* Hand ready tasks over until there is no more room. */
 static void
 submit_ready(struct kn_batch *b)
 {
 	struct kn_node *n;
 
-	while (!b->full && (n = kn_batch_pop_ready(b))) {
+	while (!b->full && may_begin(b) && (n = kn_batch_pop_ready(b))) {
 		struct kn_err e = { 0 };
 		enum kn_verdict v = KN_V_TOO_LARGE;
 		int r;
@@ -200,7 +210,7 @@ submit_ready(struct kn_batch *b)
 			r = kn_sup_submit(b->sup, n->task, &e);
 			if (r == 0)
 				continue;
-			b->running_n--;
+			kn_batch_not_running(b, n);
 			n->state = KN_NODE_READY;
 			v = KN_V_INTERNAL;
 		}
@@ -258,7 +268,7 @@ on_answer(void *ctx, struct kn_task *t, struct kn_outcome *o)
 	struct kn_batch *b = ctx;
 	struct kn_node *n = t->user;
 
-	b->running_n--;
+	kn_batch_not_running(b, n);
 	b->full = false;
 	if (o->verdict == KN_V_CANCELLED && !n->cancel_asked)
 		b->stopping = true; /* a signal: nobody here asked for it */

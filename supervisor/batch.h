@@ -24,8 +24,10 @@ struct kn_sup;
 struct kn_sup_callbacks;
 
 enum {
-	KN_BATCH_LIVE_MAX = 4096,      /* tasks accepted and not answered */
-	KN_BATCH_LIVE_BYTES = 64 << 20 /* what they may hold before reading pauses */
+	KN_BATCH_LIVE_MAX = 4096,	/* tasks accepted and not answered */
+	KN_BATCH_LIVE_BYTES = 64 << 20, /* what they may hold before reading pauses */
+	/* What the results of the running ones may come to before no more are begun. */
+	KN_BATCH_RESULT_BYTES = 512 << 20,
 };
 
 struct kn_batch_options {

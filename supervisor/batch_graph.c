@@ -13,6 +13,8 @@
 
 /* Ledger states: 1 accepted and not ended, 2 + verdict ended. */
 enum { LEDGER_LIVE = 1, LEDGER_ENDED = 2 };
+/* What a worker hands over of one task, at most (sandbox/launch_boot.c). */
+enum { FILES_BYTES = 64 << 20 };
 
 /* ---- ids ---- */
 
@@ -127,11 +129,31 @@ kn_batch_unpop(struct kn_batch *b, struct kn_node *n)
 	b->ready.head = n;
 }
 
+/* Of a stream without a cap we assume no more than of files. */
+static uint64_t
+at_most(uint64_t bytes)
+{
+	return bytes < FILES_BYTES ? bytes : FILES_BYTES;
+}
+
 void
 kn_batch_running(struct kn_batch *b, struct kn_node *n)
 {
+	const struct kn_task *t = n->task;
+
 	n->state = KN_NODE_RUNNING;
+	n->result_bytes = at_most(t->limits.stdout_bytes) +
+			  at_most(t->limits.stderr_bytes) +
+			  (t->collect_n ? FILES_BYTES : 0);
 	b->running_n++;
+	b->running_bytes += n->result_bytes;
+}
+
+void
+kn_batch_not_running(struct kn_batch *b, struct kn_node *n)
+{
+	b->running_n--;
+	b->running_bytes -= n->result_bytes;
 }
 
 static void

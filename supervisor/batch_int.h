@@ -27,7 +27,8 @@ struct kn_node {
 	struct kn_node **then; /* who comes after this one */
 	size_t then_n, then_room;
 	bool cancel_asked;
-	char *doom; /* why it is skipped */
+	uint64_t result_bytes; /* the most that its result can hold, while RUNNING */
+	char *doom;	       /* why it is skipped */
 	struct kn_node *hash_next;
 	struct kn_node *queue_next;	       /* in ready or doomed */
 	struct kn_node *live_prev, *live_next; /* in the order of the lines */
@@ -52,7 +53,7 @@ struct kn_batch {
 	struct kn_node *live_first, *live_last;
 	struct kn_node_queue ready, doomed;
 	uint32_t live_n, waiting_n, running_n;
-	uint64_t live_bytes, seq, answered;
+	uint64_t live_bytes, running_bytes, seq, answered;
 
 	char *buf; /* bytes read and not yet used: buf[at..end) */
 	size_t at, end, room, scanned;
@@ -79,6 +80,7 @@ void kn_batch_end_all(struct kn_batch *b, enum kn_verdict v, const char *why);
 struct kn_node *kn_batch_pop_ready(struct kn_batch *b);
 void kn_batch_unpop(struct kn_batch *b, struct kn_node *n); /* back to the front */
 void kn_batch_running(struct kn_batch *b, struct kn_node *n);
+void kn_batch_not_running(struct kn_batch *b, struct kn_node *n);
 
 /* batch_files.c. 0; 1: out of descriptors, try again when a task has ended; -1: *out_v
  * and e say why the task cannot run. */
