@@ -79,6 +79,16 @@ is "$(js "$T/out" '" ".join(by["b"]["stdout"].split())')" "755 666 1777" "modes 
 ks run -- "$PY" -c 'import os; m, s = os.openpty(); os.write(s, b"x\n"); print(os.ttyname(s), os.read(m, 9))'
 like "$(out)" "/dev/pts/0 b'x" "and terminals can be made"
 
+# Files that are handed over are memory of the worker until they have been read.
+for i in 1 2 3 4; do
+	printf '{"id":"c%d","argv":["sh","-c","for f in 1 2; do head -c 12000000 /dev/zero >f$f; done"],"collect":["f*"]}\n' $i
+	printf '{"id":"m%d","argv":["/h/shm_leave","--use","--mib","40"]}\n' $i
+done >"$T/tasks"
+ks run --tasks "$T/tasks" --workers 1 --debug lifecycle --ro-bind "$T/h:/h" $(cgroup_granted && echo --memory 56M)
+is "$(js "$T/out" 'sorted({l["verdict"] for l in L})')" "['ok']" "files of one task are not the memory of the next"
+unlike "$(err)" ' kill ' "no worker is blamed while we write"
+at_most "$maxrss_kb" 600000 "results that are long are not piled up"
+
 # ---- its worker ----
 ks run --ro-bind "$T/h:/h" -- /h/keepers_first
 like "$(out)" '^BLOCKED' "a task stays first in line when memory runs out"
