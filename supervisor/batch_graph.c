@@ -326,6 +326,11 @@ kn_batch_end_all(struct kn_batch *b, enum kn_verdict v, const char *why)
 		kn_batch_end(b, n, NULL, v, why);
 		n = b->live_first; /* anything may have changed */
 	}
+	/* Those that ended while they were queued for room: after a stop nobody asks
+	 * the queue again. */
+	n = kn_batch_pop_ready(b);
+	if (n)
+		kn_batch_unpop(b, n);
 }
 
 /* ---- accepting ---- */
