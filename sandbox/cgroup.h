@@ -6,8 +6,8 @@
  *                                        task's limit is set by the stub through
  *                                        descriptors it was given, below the cap
  *
- * A pool of one worker has one directory for pool and cap; in a v1 hierarchy that limits
- * nothing (CPU figures) cap and leaf are one.
+ * A pool of one worker has one directory for pool and cap; in a v1 hierarchy that
+ * limits nothing (CPU figures) cap and leaf are one.
  *
  * What each controller could be given is told by kn_cgroup_has(). Kills use
  * cgroup.kill on any v2 hierarchy, also one without controllers. All directories bear
