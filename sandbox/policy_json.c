@@ -448,6 +448,11 @@ kn_pdoc_flag(struct kn_pdoc *d, const struct kn_policy_src *s, struct kn_err *e)
 	    depth_of(text, strlen(text), KN_POLICY_DEPTH, &skip) > KN_POLICY_DEPTH)
 		return kn_err_set(
 		    e, KN_EK_USAGE, "%s: value too deep or too long", label);
+	if (strcmp(pointer, "/extends") == 0)
+		return kn_err_set(e, KN_EK_USAGE,
+		    "%s: /extends is a document's own; name a preset or a file with "
+		    "--policy",
+		    label);
 	if (check_flag(s, label, pointer, text, e) < 0)
 		return -1;
 	d->root = nest(pointer, flag_value(kn_policy_key_at(pointer), s, text));

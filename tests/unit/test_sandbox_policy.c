@@ -241,6 +241,7 @@ flags_are_sources_like_any_other(void **state)
 	kn_policy_free(p);
 	refused_set("nonsense", PIECES("--set", "pointer"));
 	refused_set("a/b=1", PIECES("--set", "pointer"));
+	refused_set("/extends=strict", PIECES("/extends", "--policy"));
 	refused_set("/no/such/key=1", PIECES("--set", "/no"));
 	refused_set("/timeouts/hard_ms=\"2s\"", PIECES("/timeouts/hard_ms"));
 	refused_set("/seccomp/rules/0=1", PIECES("/seccomp/rules"));
