@@ -11,7 +11,10 @@
 
 #include <cmocka.h>
 
-/* bare_text.c under other names, beside the ones that it stands in for. */
+/* bare_text.c under other names, beside the ones that it stands in for. Fortified headers
+ * offer some of these as macros of their own. */
+#undef vsnprintf
+#undef snprintf
 #define memcpy bare_memcpy
 #define memmove bare_memmove
 #define memset bare_memset
