@@ -17,6 +17,12 @@
 enum kn_job_flag {
 	KN_JOB_PTY =
 	    1 << 0, /* stdin, stdout, stderr are a pty made inside; no stdio fds */
+	/* The program is our own image, and stays: the descriptors after the stdio ones
+	 * become its 3, 4, ... (enum kn_resident_fd of ipc/call.h), it is started from
+	 * the first of them, and argv[0] is only its name. Nothing of the job's files,
+	 * keep or collect. A stub has at most one, and takes no other task beside it.
+	 */
+	KN_JOB_RESIDENT = 1 << 1,
 };
 
 /* Files that may come by descriptor: one datagram's worth, after the stdio ones. */

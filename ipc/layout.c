@@ -14,13 +14,13 @@ page_up(uint64_t n)
 }
 
 int
-kn_layout_of(uint32_t worker_n, uint64_t submit_area_bytes, uint64_t return_area_bytes,
+kn_layout_of(uint32_t slice_n, uint64_t submit_area_bytes, uint64_t return_area_bytes,
     struct kn_layout *out)
 {
 	const uint64_t lane = page_up((uint64_t)KN_SLOTS * KN_SLOT_BYTES);
-	struct kn_layout l = { .worker_n = worker_n };
+	struct kn_layout l = { .worker_n = slice_n };
 
-	if (worker_n < 1 || worker_n > KN_WORKERS_MAX)
+	if (slice_n < 1 || slice_n > KN_SLICES_MAX)
 		return -1;
 	if (submit_area_bytes > AREA_MAX || return_area_bytes > AREA_MAX)
 		return -1;
@@ -31,9 +31,9 @@ kn_layout_of(uint32_t worker_n, uint64_t submit_area_bytes, uint64_t return_area
 	l.submit_area_off = l.return_slots_off + lane;
 	l.return_area_off = l.submit_area_off + l.submit_area_bytes;
 	l.slice_bytes = l.return_area_off + l.return_area_bytes;
-	/* At most 256 * (8 GiB + a little) + a page: no 64-bit sum here can overflow,
+	/* At most 512 * (8 GiB + a little) + a page: no 64-bit sum here can overflow,
 	 * but a 32-bit size_t could not map it. */
-	l.arena_bytes = KN_PAGE + worker_n * l.slice_bytes;
+	l.arena_bytes = KN_PAGE + slice_n * l.slice_bytes;
 	if (l.arena_bytes > SIZE_MAX / 2)
 		return -1;
 	*out = l;

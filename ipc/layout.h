@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-	KN_LAYOUT_VERSION = 1,
+	KN_LAYOUT_VERSION = 2,
 	KN_LINE = 64,	     /* cache line: every hot word has its own */
 	KN_SLOTS = 32,	     /* slots a lane: one bit each in a 32-bit word */
 	KN_INLINE_MAX = 512, /* payload bytes inside a slot: 8 lines */
@@ -23,7 +23,10 @@ enum {
 	KN_AREAS = 32,	     /* live payload areas per direction */
 	KN_PAGE = 4096,
 	KN_WORKERS_MAX = 256,
-	KN_ABORT_BITS = 258,
+	KN_SLICES_MAX = 2 * KN_WORKERS_MAX, /* kind module: a stub's and its module's */
+	KN_ABORT_BITS = 258, /* calls of one module that can be told to give up */
+	KN_ABORT_WORDS = (KN_ABORT_BITS + 31) / 32,
+	KN_FN_MAX = 65536, /* names of tasks a pool may use */
 };
 #define KN_ARENA_MAGIC 0x31544e4b58424e53ull /* "SNBXKNT1" little-endian */
 
@@ -98,6 +101,25 @@ struct kn_control {
 	/* return_freed: writer supervisor, reader worker. As submit_freed: A1 <-> A2.
 	 */
 	KN_WORD32(return_freed);
+
+	/* ---- kind module only: a worker that sleeps on a word, not on a socket ----
+	 */
+
+	/* wake: writer supervisor, reader worker: the futex word, raised by one for
+	 * each wake; see ipc/park.h. K3 kn_park_wake rmw seq_cst <-> K4 kn_park futex
+	 * wait. If the supervisor dies the worker's init ends it. */
+	KN_WORD32(wake);
+	/* parked: writers worker (1: about to sleep) and supervisor (0: woken), by
+	 * seq_cst rmw. K1 kn_park_begin swap seq_cst, then a last look at lane and stop
+	 * word
+	 * <-> K2 kn_park_wake swap seq_cst after publishing: one of the two sees the
+	 * other. A worker that dies parked is ended by its pidfd. */
+	KN_WORD32(parked);
+	/* abort: writer supervisor, reader worker: bit i set: the call with abort id i
+	 * is to give up. T1 kn_abort_set or rmw release <-> T2 kn_abort_test load
+	 * acquire. Cleared by the supervisor before the id is given out again. If the
+	 * supervisor dies before T1 the call is ended with its worker. */
+	_Alignas(KN_LINE) uint32_t abort[KN_ABORT_WORDS];
 };
 _Static_assert(sizeof(struct kn_control) <= KN_PAGE, "control fits a page");
 
@@ -121,8 +143,14 @@ struct kn_slot_head {
 	uint32_t type;	      /* type tag; 0 for kinds ping and exec */
 	uint32_t fd_n;	      /* descriptors that travel on the socket for this task */
 	uint64_t deadline_ns; /* informative */
-	uint8_t reserved[24];
+	/* kind call, ipc/call.h; zero otherwise */
+	uint32_t fn;	  /* the function, as numbered by the supervisor */
+	uint32_t name_n;  /* bytes of its name at the payload's end, 0: known already */
+	uint32_t abort;	  /* abort id, or KN_NO_ABORT */
+	uint32_t soft_ms; /* request: the call is to give up after so long; 0: never */
+	uint64_t begun_ns; /* result: CLOCK_MONOTONIC; its end is deadline_ns */
 };
+#define KN_NO_ABORT 0xffffffffu
 #define KN_AREA_INLINE 0xffffffffu
 _Static_assert(sizeof(struct kn_slot_head) == KN_LINE, "header is one line");
 
@@ -135,6 +163,7 @@ _Static_assert(sizeof(struct kn_slot) == KN_SLOT_BYTES, "slot is nine lines");
 enum kn_req_kind {
 	KN_REQ_PING = 1, /* payload echoed back unchanged; proves ready */
 	KN_REQ_EXEC = 2, /* payload: ipc/job.h */
+	KN_REQ_CALL = 3, /* payload: ipc/call.h */
 	KN_REQ_N
 };
 
@@ -147,8 +176,10 @@ struct kn_layout {
 	uint64_t slice_bytes;
 	uint64_t arena_bytes;
 };
-/* Pure. Returns 0, or -1 if a number is out of range or the sum overflows. */
-int kn_layout_of(uint32_t worker_n, uint64_t submit_area_bytes,
+/* Pure. slice_n: 1..KN_SLICES_MAX, one a worker; for kind module two (worker w's stub
+ * has slice w, its module slice N + w). Returns 0, or -1 if a number is out of range or
+ * the sum overflows. */
+int kn_layout_of(uint32_t slice_n, uint64_t submit_area_bytes,
     uint64_t return_area_bytes, struct kn_layout *out);
 /* Offset of slice i from the start of the arena. */
 uint64_t kn_layout_slice_off(const struct kn_layout *l, uint32_t worker);

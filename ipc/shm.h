@@ -48,6 +48,27 @@ kn_shm_swap32_seqcst(uint32_t *p, uint32_t v)
 	return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);
 }
 
+/* Raise by one; returns the word before. */
+static inline uint32_t
+kn_shm_inc32_seqcst(uint32_t *p)
+{
+	return __atomic_fetch_add(p, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Set the bits of mask; returns the word before. */
+static inline uint32_t
+kn_shm_or32_release(uint32_t *p, uint32_t mask)
+{
+	return __atomic_fetch_or(p, mask, __ATOMIC_RELEASE);
+}
+
+/* Clear the bits of mask; returns the word before. */
+static inline uint32_t
+kn_shm_and32_release(uint32_t *p, uint32_t mask)
+{
+	return __atomic_fetch_and(p, mask, __ATOMIC_RELEASE);
+}
+
 static inline uint64_t
 kn_shm_load64_acquire(const uint64_t *p)
 {

@@ -177,7 +177,7 @@ both_sides_see_the_same_slice_and_no_other(void **state)
 	memset(m.p, 0xab, m.n);
 	assert_int_equal(mine.control->stop, 0xabababab);
 	assert_int_equal(mine.submit_slots[31].head.gen, 0xabababab);
-	assert_int_equal(mine.return_slots[31].head.reserved[23], 0xab);
+	assert_int_equal(mine.return_slots[31].head.begun_ns >> 56, 0xab);
 	assert_int_equal(mine.submit_area[8191], 0xab);
 	assert_int_equal(mine.return_area[8191], 0xab);
 	assert_int_equal(other.control->stop, 0);

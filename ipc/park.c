@@ -1,0 +1,67 @@
+/* ipc/park.c: sleeping on the wake word of a slice, and the abort bits. */
+#include "ipc/park.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "ipc/shm.h"
+
+uint32_t
+kn_park_begin(struct kn_control *c)
+{
+	uint32_t seen = kn_shm_load32_acquire(&c->wake); /* K4 */
+
+	(void)kn_shm_swap32_seqcst(&c->parked, 1); /* K1 */
+	return seen;
+}
+
+void
+kn_park_end(struct kn_control *c)
+{
+	(void)kn_shm_swap32_seqcst(&c->parked, 0); /* K1 */
+}
+
+void
+kn_park(struct kn_control *c, uint32_t seen)
+{
+	/* Not FUTEX_PRIVATE: the waker is another process. A wake between begin and
+	 * here has changed the word, and the kernel does not let us sleep (K4). */
+	(void)syscall(SYS_futex, &c->wake, FUTEX_WAIT, seen, NULL, NULL, 0);
+	kn_park_end(c);
+}
+
+bool
+kn_park_wake(struct kn_control *c)
+{
+	/* The read-modify-write stands for the barrier between publication and look:
+	 * it costs a shared line, so it is done once a burst. */
+	if (kn_shm_swap32_seqcst(&c->parked, 0) == 0) /* K2 */
+		return false;
+	(void)kn_shm_inc32_seqcst(&c->wake); /* K3 */
+	(void)syscall(SYS_futex, &c->wake, FUTEX_WAKE, 1, NULL, NULL, 0);
+	return true;
+}
+
+void
+kn_abort_set(struct kn_control *c, uint32_t id)
+{
+	if (id < KN_ABORT_BITS)
+		(void)kn_shm_or32_release(&c->abort[id / 32], 1u << id % 32); /* T1 */
+}
+
+void
+kn_abort_clear(struct kn_control *c, uint32_t id)
+{
+	if (id < KN_ABORT_BITS)
+		(void)kn_shm_and32_release(
+		    &c->abort[id / 32], ~(1u << id % 32)); /* T1 */
+}
+
+bool
+kn_abort_test(const struct kn_control *c, uint32_t id)
+{
+	return id < KN_ABORT_BITS &&
+	       (kn_shm_load32_acquire(&c->abort[id / 32]) >> id % 32 & 1); /* T2 */
+}

@@ -1,0 +1,31 @@
+/* ipc/park.h: how a resident module's worker sleeps and is woken, and the abort bits.
+ *
+ * Worker: kn_park_begin(), one more look at lane and stop word, then kn_park() (or
+ * kn_park_end() if there was something). Supervisor: publish (any number), then
+ * kn_park_wake() once. Labels K1 to K4 of layout.h: a publication is either seen by the
+ * last look, or its publisher sees `parked` and wakes. No timeout is needed. Nobody
+ * calls the kernel while the other side is awake.
+ */
+#ifndef KN_IPC_PARK_H
+#define KN_IPC_PARK_H
+
+#include <stdbool.h>
+
+#include "ipc/layout.h"
+
+/* Worker side. begin returns the value of the wake word to sleep on. */
+uint32_t kn_park_begin(struct kn_control *c);
+void kn_park_end(struct kn_control *c);
+/* Sleep until the wake word differs from seen. May return early: look again. */
+void kn_park(struct kn_control *c, uint32_t seen);
+
+/* Supervisor side, after publishing or storing the stop word. True: it slept and was
+ * woken by a system call. */
+bool kn_park_wake(struct kn_control *c);
+
+/* Abort bits; id below KN_ABORT_BITS. */
+void kn_abort_set(struct kn_control *c, uint32_t id);	/* supervisor */
+void kn_abort_clear(struct kn_control *c, uint32_t id); /* supervisor, before reuse */
+bool kn_abort_test(const struct kn_control *c, uint32_t id); /* worker */
+
+#endif
