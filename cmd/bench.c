@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd/delegate.h"
 #include "cmd/opt.h"
 #include "ipc/clock.h"
 #include "ipc/fd.h"
@@ -49,6 +50,7 @@ static const char help_text[] =
     "  --only M2,M3           these measures only\n"
     "  --rounds N             rounds of each, 1 to 50; 5 without it\n"
     "  --quick                one small round of each: does it run?\n"
+    "  --delegate             ask systemd for a cgroup, and measure in that\n"
     "  --help                 this text\n\n"
     "M1 M12 start, M2 M3 tasks a second, M8 M13 idle, M9 kills, M10 stealing,\n"
     "M11 memory, M14 filter. About two minutes on a quiet machine.\n"
@@ -116,8 +118,12 @@ value_of(const char *name, int argc, char **argv, int *i)
 	return *i + 1 < argc ? argv[++*i] : "";
 }
 
+struct asked {
+	bool help, delegate;
+};
+
 static int
-parse(struct kn_bench *b, int argc, char **argv, bool *out_help, struct kn_err *e)
+parse(struct kn_bench *b, int argc, char **argv, struct asked *out, struct kn_err *e)
 {
 	bool rounds = false;
 
@@ -125,10 +131,12 @@ parse(struct kn_bench *b, int argc, char **argv, bool *out_help, struct kn_err *
 		const char *v;
 
 		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-			*out_help = true;
+			out->help = true;
 			return 0;
 		}
-		if (strcmp(argv[i], "--json") == 0) {
+		if (strcmp(argv[i], "--delegate") == 0) {
+			out->delegate = true;
+		} else if (strcmp(argv[i], "--json") == 0) {
 			b->json = true;
 		} else if (strcmp(argv[i], "--quick") == 0) {
 			b->quick = true;
@@ -141,7 +149,8 @@ parse(struct kn_bench *b, int argc, char **argv, bool *out_help, struct kn_err *
 				return -1;
 		} else {
 			return kn_opt_refuse(e,
-			    "options here: --json, --only, --rounds, --quick, --help",
+			    "options here: --json, --only, --rounds, --quick, "
+			    "--delegate, --help",
 			    "bench: unexpected argument \"%.100s\"", argv[i]);
 		}
 	}
@@ -312,15 +321,16 @@ kn_cmd_bench(int argc, char **argv, unsigned closed)
 		.rounds = KN_BENCH_ROUNDS, .only = UINT32_MAX, .lock_fd = -1
 	};
 	struct kn_err e = { 0 };
-	bool help = false;
+	struct asked asked = { 0 };
 	int rc;
 
-	(void)closed;
-	if (parse(&b, argc, argv, &help, &e) < 0)
+	if (parse(&b, argc, argv, &asked, &e) < 0)
 		return kn_say_error(NULL, &e);
-	if (help)
+	if (asked.help)
 		return kn_say_out(NULL, help_text, strlen(help_text)) < 0 ? KN_EXIT_OURS
 									  : KN_EXIT_OK;
+	if (kn_delegate(asked.delegate, argv, closed, &e) < 0)
+		return kn_say_error(NULL, &e);
 	rc = run(&b);
 	end(&b);
 	return rc;

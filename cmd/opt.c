@@ -79,6 +79,8 @@ const struct kn_opt kn_opts[] = {
 	    text, AT(debug), NULL },
 	{ "log-json", NULL, "messages on stderr as JSON lines", flag, AT(log_json),
 	    NULL },
+	{ "delegate", NULL, "ask systemd for a cgroup, and run in that", flag,
+	    AT(delegate), NULL },
 	{ "dry-run", NULL, "print the launch command and the policy; start nothing",
 	    flag, AT(dry_run), NULL },
 	{ "quiet", NULL, "no progress, no summary, no remarks", flag, AT(quiet), NULL },

@@ -24,7 +24,7 @@ struct kn_run_opts {
 	const char *debug;
 	const char **collect;
 	size_t collect_n;
-	bool log_json, ordered, fail_fast, dry_run, quiet, help;
+	bool log_json, ordered, fail_fast, delegate, dry_run, quiet, help;
 	char **argv; /* the command, inside the argv given; NULL: none */
 	int argc;
 };

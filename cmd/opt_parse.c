@@ -9,7 +9,7 @@
 
 /* Known from the documentation of what is planned, not in this version. */
 static const char *const later[] = { "module", "call", "input", "allow", "steal",
-	"raw-stdio", "delegate", "socket", "json", NULL };
+	"raw-stdio", "socket", "json", NULL };
 
 /* ---- parsing ---- */
 

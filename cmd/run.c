@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cmd/delegate.h"
 #include "cmd/run_int.h"
 #include "ipc/fd.h"
 #include "sandbox/policy.h"
@@ -250,7 +251,7 @@ run(struct kn_run *r, int argc, char **argv)
 	r->voice = (struct kn_voice){ .json = r->opt.log_json, .quiet = r->opt.quiet };
 	if (r->opt.help)
 		return help(&r->voice);
-	if (prepare(r, &e) < 0)
+	if (kn_delegate(r->opt.delegate, argv, r->closed, &e) < 0 || prepare(r, &e) < 0)
 		return kn_say_error(&r->voice, &e);
 	if (r->opt.dry_run)
 		return dry_run(r);

@@ -34,8 +34,8 @@ pids_asked(const struct kn_policy *p)
 }
 
 #define CGROUP_HINT \
-	"start it as root, or in a delegated cgroup: systemd-run --user --scope " \
-	"-p Delegate=yes knit-sandbox ..."
+	"start it as root, or in a delegated cgroup: --delegate, where systemd has a " \
+	"session of yours"
 
 static struct have
 look(enum kn_layer l, const struct kn_policy *p, const struct kn_host *h,

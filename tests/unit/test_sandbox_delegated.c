@@ -1,0 +1,125 @@
+/* tests/unit/test_sandbox_delegated.c: what is missing of a delegation has a name. The
+ * directories here are ordinary ones with the files that are looked at.
+ */
+#include "sandbox_test.h"
+
+#include "sandbox/cgroup_delegated.h"
+#include "sandbox/cgroup_find.h"
+
+static char dir[64];
+
+static int
+make_group(void **state)
+{
+	(void)state;
+	scratch_make(dir);
+	write_file(join(dir, "cgroup.procs"), "1\n");
+	write_file(join(dir, "cgroup.subtree_control"), "\n");
+	write_file(join(dir, "cgroup.controllers"), "cpu memory pids\n");
+	return 0;
+}
+
+static int
+remove_group(void **state)
+{
+	(void)state;
+	scratch_remove(dir);
+	return 0;
+}
+
+static struct kn_cgroup_where
+only_v2(void)
+{
+	struct kn_cgroup_where w = { 0 };
+
+	snprintf(w.unified.dir, sizeof w.unified.dir, "%s", dir);
+	return w;
+}
+
+static void
+refused(const struct kn_cgroup_where *w, const char *why)
+{
+	struct kn_err e = { 0 };
+
+	assert_int_equal(kn_cgroup_delegated_at(w, &e), -1);
+	assert_int_equal(e.kind, KN_EK_HOST);
+	if (strstr(e.msg, why) == NULL)
+		fail_msg("says \"%s\" without \"%s\"", e.msg, why);
+}
+
+static void
+v2_group_with_all_is_taken(void **state)
+{
+	struct kn_cgroup_where w = only_v2();
+	struct kn_err e = { 0 };
+
+	(void)state;
+	OK(kn_cgroup_delegated_at(&w, &e), e);
+}
+
+static void
+missing_controllers_are_named(void **state)
+{
+	struct kn_cgroup_where w = only_v2();
+
+	(void)state;
+	write_file(join(dir, "cgroup.controllers"), "cpu pids\n");
+	refused(&w, "controllers missing: memory (there are: cpu pids)");
+	write_file(join(dir, "cgroup.controllers"), "hugememory pidsx\n");
+	refused(&w, "controllers missing: memory, pids");
+	write_file(join(dir, "cgroup.controllers"), "\n");
+	refused(&w, "there are: none");
+}
+
+static void
+files_that_are_not_ours_are_named(void **state)
+{
+	struct kn_cgroup_where w = only_v2();
+
+	(void)state;
+	unlink(join(dir, "cgroup.subtree_control"));
+	refused(&w, "cgroup.subtree_control may not be written: No such file");
+	unlink(join(dir, "cgroup.procs"));
+	refused(&w, "cgroup.procs may not be written");
+	snprintf(w.unified.dir, sizeof w.unified.dir, "/proc/self");
+	refused(&w, "cgroup /proc/self:");
+}
+
+static void
+no_hierarchy_at_all_is_said(void **state)
+{
+	const struct kn_cgroup_where w = { 0 };
+
+	(void)state;
+	refused(&w, "no cgroup hierarchy");
+}
+
+static void
+controllers_of_v1_need_no_v2(void **state)
+{
+	struct kn_cgroup_where w = { 0 };
+	struct kn_err e = { 0 };
+
+	(void)state;
+	snprintf(w.memory.dir, sizeof w.memory.dir, "%s", dir);
+	refused(&w, "no cgroup hierarchy"); /* pids is looked for in v2 */
+	snprintf(w.pids.dir, sizeof w.pids.dir, "%s", dir);
+	OK(kn_cgroup_delegated_at(&w, &e), e);
+	snprintf(w.pids.dir, sizeof w.pids.dir, "%s/none", dir);
+	refused(&w, "may not be written");
+}
+
+int
+main(void)
+{
+#define WITH_GROUP(f) cmocka_unit_test_setup_teardown(f, make_group, remove_group)
+	const struct CMUnitTest tests[] = {
+		WITH_GROUP(v2_group_with_all_is_taken),
+		WITH_GROUP(missing_controllers_are_named),
+		WITH_GROUP(files_that_are_not_ours_are_named),
+		cmocka_unit_test(no_hierarchy_at_all_is_said),
+		WITH_GROUP(controllers_of_v1_need_no_v2),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
