@@ -120,8 +120,7 @@ kn_assign_spawn(struct kn_pool *p)
 	}
 	if (kn_pool_ending(p))
 		want = 0;
-	/* While launches fail, one at a time shows whether they go on failing. */
-	if (p->launch_fails > 0 && want > have)
+	if (p->slow && want > have)
 		want = coming > 0 ? have : have + 1;
 	bool wait = want > have && p->now_ns < p->spawn_after_ns;
 	kn_timers_set(&p->timers, kn_timer_spawn(p), wait ? p->spawn_after_ns : 0);

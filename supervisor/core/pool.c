@@ -315,6 +315,7 @@ kn_pool_count(const struct kn_pool *p, struct kn_pool_counts *out)
 		.answered = p->answered,
 		.spawned = p->spawned,
 		.lost = p->lost,
+		.failed_launches = p->failed_launches,
 		.stolen = p->stolen };
 
 	for (uint32_t w = 0; w < p->worker_n; w++) {

@@ -68,9 +68,9 @@ struct kn_pool_counts {
 	/* now. published: in a lane, not claimed. running: claimed. ready: spares too.
 	   dead: indices without a process */
 	uint32_t queued, published, running, ready, launching, dead;
-	/* ever. lost: workers that went without being asked, or were killed for a fault
-	 */
-	uint64_t answered, spawned, lost, stolen;
+	/* ever. lost: workers that had been ready and went without being asked, or were
+	   killed for a fault. failed_launches: those that did not get ready */
+	uint64_t answered, spawned, lost, failed_launches, stolen;
 };
 void kn_pool_count(const struct kn_pool *p, struct kn_pool_counts *out);
 uint64_t kn_pool_bugs(const struct kn_pool *p);

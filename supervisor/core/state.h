@@ -112,6 +112,7 @@ struct kn_pool {
 	bool failed, ended;
 	bool ever_ready;
 	uint32_t launch_fails; /* in a row */
+	bool slow;	       /* launches fail: one at a time, after spawn_after_ns */
 	uint64_t spawn_after_ns;
 	uint64_t grace_ns; /* STOP: until when running tasks may end by themselves */
 	struct kn_core_list queue;
@@ -119,7 +120,7 @@ struct kn_pool {
 	uint32_t steals;    /* TAKE_BACKs under way for idle workers */
 	uint32_t claimed_n; /* tasks CLAIMED, all lanes */
 	uint32_t lane_n;    /* tasks in lanes */
-	uint64_t answered, spawned, lost, stolen, bugs;
+	uint64_t answered, spawned, lost, failed_launches, stolen, bugs;
 	/* the step under way */
 	struct kn_action *out;
 	size_t out_n, out_max;

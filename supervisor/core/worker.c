@@ -79,22 +79,38 @@ crash_limit(const struct kn_pool *p)
 						      : p->c.crash_loop;
 }
 
-/* A launch came to nothing. before: failures in a row that its getting ready wiped out.
- */
+/* The next launch waits, longer each time; one at a time shows whether they go on
+ * failing. */
 static void
-launch_failed(struct kn_pool *p, uint32_t before)
+back_off(struct kn_pool *p)
 {
-	if (kn_pool_ending(p))
-		return;
-	if (p->launch_fails < before)
-		p->launch_fails = before;
-	p->launch_fails++;
 	uint64_t wait_ms = p->c.backoff_min_ms;
+
 	for (uint32_t i = 1; i < p->launch_fails && wait_ms < p->c.backoff_max_ms; i++)
 		wait_ms *= 2;
 	if (wait_ms > p->c.backoff_max_ms)
 		wait_ms = p->c.backoff_max_ms;
 	p->spawn_after_ns = p->now_ns + wait_ms * KN_CORE_MS;
+	p->slow = true;
+}
+
+/* A launch came to nothing. was_ready: it got ready, and died without having claimed
+ * anything; before: failures in a row that its getting ready wiped out. Whoever kills
+ * workers that were ready kills many at once: that is one failure, and no reason to
+ * wait, unless it befell a worker that was launched in place of one like that. */
+static void
+launch_failed(struct kn_pool *p, bool was_ready, uint32_t before)
+{
+	if (kn_pool_ending(p))
+		return;
+	if (was_ready && before == 0) {
+		p->launch_fails = p->launch_fails > 1 ? p->launch_fails : 1;
+	} else {
+		if (p->launch_fails < before)
+			p->launch_fails = before;
+		p->launch_fails++;
+		back_off(p);
+	}
 	if (p->c.crash_loop == 0 || p->launch_fails < crash_limit(p))
 		return;
 	for (uint32_t w = 0; w < p->worker_n; w++) {
@@ -115,10 +131,11 @@ static void
 on_spawn_failed(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 {
 	enter(p, w, KN_WORKER_DEAD, 0);
+	p->failed_launches++;
 	if (ev->fatal != 0 && !p->ever_ready && !kn_pool_ending(p))
 		kn_pool_fail(p, KN_WHY_LAUNCH_FATAL);
 	else
-		launch_failed(p, 0);
+		launch_failed(p, false, 0);
 }
 
 static void
@@ -133,6 +150,7 @@ on_ready(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 	k->fails_before = p->launch_fails;
 	p->launch_fails = 0;
 	p->spawn_after_ns = 0;
+	p->slow = false;
 	p->ever_ready = true;
 }
 
@@ -289,10 +307,12 @@ on_gone(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 	(void)ev;
 	k->place = false;
 	enter(p, w, KN_WORKER_DEAD, 0);
-	if (!asked)
+	if (!asked && k->was_ready)
 		p->lost++;
+	else if (!asked)
+		p->failed_launches++;
 	if (useless)
-		launch_failed(p, k->was_ready ? k->fails_before : 0);
+		launch_failed(p, k->was_ready, k->was_ready ? k->fails_before : 0);
 	/* From the last to the first: each goes to the front, so they keep their order.
 	 */
 	while (k->lane.tail != KN_NIL) {

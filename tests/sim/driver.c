@@ -82,7 +82,7 @@ start_episode(struct sim *s)
 		s->w[w].next_ns = s->w[w].exit_ns = NEVER;
 	s->queue_head = s->queue_n = 0;
 	s->draining = s->stopping = s->stop_now = s->failed = s->ended = false;
-	s->stalled = s->ever_ready = false;
+	s->stalled = s->ever_ready = s->slow = false;
 	s->open_n = s->fails = 0;
 	s->spawn_after_ns = s->stop_ns = s->fail_step = 0;
 	s->answered = s->fed_ns = 0;

@@ -63,20 +63,28 @@ mark_claimed(struct sim *s, uint32_t w, struct book_task *t)
 	s->b[w].useful = true;
 }
 
+/* One that got ready, with no failure before it, and died idle: no reason to wait, and
+ * with others of its kind one failure. */
 static void
-launch_failed(struct sim *s, uint32_t before)
+launch_failed(struct sim *s, bool was_ready, uint32_t before)
 {
 	if (oracle_ending(s))
 		return;
-	if (s->fails < before)
-		s->fails = before;
-	s->fails++;
-	uint64_t wait = s->c.backoff_min_ms;
-	for (uint32_t i = 1; i < s->fails && wait < s->c.backoff_max_ms; i++)
-		wait *= 2;
-	if (wait > s->c.backoff_max_ms)
-		wait = s->c.backoff_max_ms;
-	s->spawn_after_ns = s->now_ns + wait * MS;
+	if (was_ready && before == 0) {
+		if (s->fails == 0)
+			s->fails = 1;
+	} else {
+		if (s->fails < before)
+			s->fails = before;
+		s->fails++;
+		uint64_t wait = s->c.backoff_min_ms;
+		for (uint32_t i = 1; i < s->fails && wait < s->c.backoff_max_ms; i++)
+			wait *= 2;
+		if (wait > s->c.backoff_max_ms)
+			wait = s->c.backoff_max_ms;
+		s->spawn_after_ns = s->now_ns + wait * MS;
+		s->slow = true;
+	}
 	for (uint32_t w = 0; w < s->worker_n; w++) {
 		if (s->b[w].told == READY)
 			return; /* no reason to give up */
@@ -125,7 +133,7 @@ see_gone(struct sim *s, uint32_t w)
 
 	b->told = DEAD;
 	if (!b->useful && !asked && !s->failed)
-		launch_failed(s, b->was_ready ? b->fails_before : 0);
+		launch_failed(s, b->was_ready, b->was_ready ? b->fails_before : 0);
 	while (b->lane_n > 0) {
 		uint32_t last = b->lane[b->lane_n - 1];
 		struct book_task *t = &s->t[last];
@@ -192,7 +200,7 @@ see_worker(struct sim *s, uint32_t w, const struct kn_event *ev)
 	case KN_EV_SPAWN_FAILED:
 		b->told = DEAD;
 		if (!ev->fatal || s->ever_ready)
-			launch_failed(s, 0);
+			launch_failed(s, false, 0);
 		break;
 	case KN_EV_READY:
 		if (b->told != STARTING)
@@ -203,6 +211,7 @@ see_worker(struct sim *s, uint32_t w, const struct kn_event *ev)
 		b->ready_ns = s->now_ns;
 		b->fails_before = s->fails;
 		s->fails = 0;
+		s->slow = false;
 		break;
 	case KN_EV_STOP_ACKED:
 		if (b->told == STARTING || b->told == READY)

@@ -46,7 +46,7 @@ act_spawn(struct sim *s, const struct kn_action *a)
 	if (a->incarnation != b->incarnation + 1)
 		sim_fail(s, "w%u: incarnation %u after %u", a->worker, a->incarnation,
 		    b->incarnation);
-	if (s->now_ns < s->spawn_after_ns && s->fails > 0)
+	if (s->now_ns < s->spawn_after_ns && s->slow)
 		sim_fail(s, "w%u launched in the back-off", a->worker);
 	if (oracle_ending(s) || s->ended)
 		sim_fail(s, "w%u launched at the end", a->worker);
@@ -55,7 +55,7 @@ act_spawn(struct sim *s, const struct kn_action *a)
 		launching += s->b[w].told == SPAWNING || s->b[w].told == STARTING;
 	if ((!s->c.eager || s->draining) && launching > s->open_n)
 		sim_fail(s, "%u launches for %u tasks", launching, s->open_n);
-	if (s->fails > 0 && launching > 1 && s->fails >= oracle_crash_limit(s))
+	if (s->slow && launching > 1)
 		sim_fail(s, "%u launches after %u failures", launching, s->fails);
 	uint32_t incarnation = a->incarnation;
 	*b = (struct book_worker){ .told = SPAWNING, .incarnation = incarnation };

@@ -220,7 +220,7 @@ check_work(struct sim *s)
 	if (s->c.eager && !s->draining)
 		want = s->worker_n;
 	want = want < s->worker_n ? want : s->worker_n;
-	if (s->fails == 0 && have < want && z.dead > 0)
+	if (!s->slow && have < want && z.dead > 0)
 		sim_fail(s, "%u workers, %u wanted, none launched", have, want);
 	if (s->fed->type != KN_EV_SPAWNED && s->fed->type != KN_EV_SPAWN_FAILED &&
 	    have == 0 && want > 0 && z.dead == s->worker_n &&

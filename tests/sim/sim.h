@@ -166,7 +166,7 @@ struct sim {
 
 	/* the life of the pool as the oracle sees it */
 	bool draining, stopping, stop_now, failed, ended;
-	bool ever_ready;
+	bool ever_ready, slow;
 	bool stalled; /* the supervisor was, in this episode */
 	uint64_t stop_ns, end_limit_ns;
 	enum end_kind end_next;
