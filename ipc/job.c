@@ -8,7 +8,7 @@
 
 enum {
 	JOB_VERSION = 1,
-	ALL_FLAGS = KN_JOB_PTY,
+	ALL_FLAGS = KN_JOB_PTY | KN_JOB_RESIDENT,
 	STR_MIN = 5,	   /* length and NUL */
 	FILE_MIN = 5 + 12, /* path, mode, fd index, length of content */
 	MODE_MAX = 0777,
@@ -200,6 +200,16 @@ get_files(struct kn_blob_r *r, struct room *room, uint32_t *out_n)
 	return f;
 }
 
+/* A resident has neither a terminal nor files: both need what an ordinary task has. */
+static bool
+flags_fit(const struct kn_job *j)
+{
+	if (j->flags & ~(uint32_t)ALL_FLAGS)
+		return false;
+	return !(j->flags & KN_JOB_RESIDENT) ||
+	       (!(j->flags & KN_JOB_PTY) && j->file_n + j->keep_n + j->collect_n == 0);
+}
+
 int
 kn_job_decode(const void *buf, size_t n, struct kn_job *out, void *room, size_t room_n)
 {
@@ -222,8 +232,7 @@ kn_job_decode(const void *buf, size_t n, struct kn_job *out, void *room, size_t 
 	j.rows = (uint16_t)(size >> 16);
 	j.cols = (uint16_t)size;
 	get_limits(&r, &j.limits);
-	if (!kn_blob_done(&r) || (j.flags & ~(uint32_t)ALL_FLAGS) || j.argv_n < 1 ||
-	    j.cwd[0] != '/')
+	if (!kn_blob_done(&r) || !flags_fit(&j) || j.argv_n < 1 || j.cwd[0] != '/')
 		return -1;
 	*out = j;
 	return 0;

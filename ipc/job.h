@@ -25,6 +25,9 @@ enum kn_job_flag {
 	KN_JOB_RESIDENT = 1 << 1,
 };
 
+/* Descriptors of a resident job after the stdio ones: at least its image. */
+enum { KN_JOB_KEPT_MAX = 8 };
+
 /* Files that may come by descriptor: one datagram's worth, after the stdio ones. */
 enum { KN_JOB_FILES_BY_FD_MAX = KN_MSG_FDS_MAX - 3 };
 

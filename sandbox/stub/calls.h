@@ -58,6 +58,7 @@
 	X(prctl, "dumpable for a moment, to write its own oom_score_adj") \
 	X(setsid, "a session of its own") \
 	X(dup3, "its standard streams") \
+	X(fcntl, "the descriptors of a resident, out of one another's way") \
 	X(close_range, "nothing else is inherited") \
 	X(prlimit64, "its limits") \
 	X(chdir, "its directory") \

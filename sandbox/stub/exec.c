@@ -60,6 +60,29 @@ take_streams(struct kn_cell *c)
 		fail(c, KN_EXEC_CELL, (int)r, "terminal");
 }
 
+/* Nothing beyond the standard streams is inherited, but what a resident is given. Its
+ * image goes at execve. The last step before which other descriptors are needed: the
+ * numbers may have been theirs. */
+static void
+keep_descriptors(struct kn_cell *c)
+{
+	int first_free = 3 + (int)c->kept_n, aside[KN_JOB_KEPT_MAX];
+	long r = 0;
+
+	/* Out of the way of one another first. */
+	for (uint32_t i = 0; i < c->kept_n && r >= 0; i++) {
+		r = KN_SYS3(SYS_fcntl, c->kept[i], F_DUPFD_CLOEXEC, first_free);
+		aside[i] = (int)r;
+	}
+	for (uint32_t i = 0; i < c->kept_n && r >= 0; i++)
+		r = KN_SYS3(SYS_dup3, aside[i], 3 + (int)i, i == 0 ? O_CLOEXEC : 0);
+	if (r < 0)
+		fail(c, KN_EXEC_CELL, (int)r, "descriptors");
+	r = KN_SYS3(SYS_close_range, first_free, ~0u, 0);
+	if (r < 0)
+		fail(c, KN_EXEC_WALL, (int)r, "close descriptors");
+}
+
 static void
 set_limits(struct kn_cell *c)
 {
@@ -143,6 +166,8 @@ find_program(struct kn_cell *c)
 	const char *name = c->argv[0];
 	int r;
 
+	if (c->kept_n > 0)
+		return "/proc/self/fd/3";
 	if (strchr(name, '/')) {
 		r = look_at(name);
 		if (r == 0)
@@ -169,9 +194,7 @@ kn_exec_task(void *cell)
 	r = kn_wall_land_restrict(c->land);
 	if (r < 0)
 		fail(c, KN_EXEC_WALL, r, "Landlock");
-	r = (int)KN_SYS3(SYS_close_range, 3, ~0u, 0);
-	if (r < 0)
-		fail(c, KN_EXEC_WALL, r, "close descriptors");
+	keep_descriptors(c);
 	set_limits(c);
 	r = (int)KN_SYS1(SYS_chdir, c->cwd);
 	if (r < 0)

@@ -21,8 +21,6 @@ enum {
 	LARGE_BYTES = 64 * 1024, /* a payload whose pages are given back */
 	REST_MS = 250,
 	REST_FILES_MS = 30000,
-	REST_FIRST_NS = 100 * 1000, /* between looks; then twice that, and so on */
-	REST_MOST_NS = 2 * 1000 * 1000,
 };
 #define KILL_AGAIN_NS (10 * KN_MS_NS)
 /* Init runs within a few milliseconds even among a hundred spinning processes. */
@@ -61,6 +59,19 @@ fail(struct run *r, enum kn_exec_step step, int neg_errno, const char *detail)
 
 /* ---- before the start ---- */
 
+/* A copy, as a cell still reads them when ours are closed. */
+static int
+plan_resident(struct run *r)
+{
+	int n = r->fd_n - r->stdio_n;
+
+	if (n < 1 || n > KN_JOB_KEPT_MAX)
+		return -EBADMSG;
+	memcpy(r->cell.kept, r->fds + r->stdio_n, sizeof *r->fds * (size_t)n);
+	r->cell.kept_n = (uint32_t)n;
+	return 0;
+}
+
 /* The job is decoded where it lies: the area is the worker's until it is freed, and the
  * supervisor, who alone could write there, is whom we take orders from. */
 static int
@@ -96,7 +107,9 @@ decode(struct run *r, const uint8_t *inline_bytes)
 		r->room_n ? r->room_n : sizeof small) < 0)
 		return -EBADMSG;
 	r->stdio_n = r->job.flags & KN_JOB_PTY ? 0 : 3;
-	return r->fd_n < r->stdio_n || (uint32_t)r->fd_n != h->fd_n ? -EBADMSG : 0;
+	if (r->fd_n < r->stdio_n || (uint32_t)r->fd_n != h->fd_n)
+		return -EBADMSG;
+	return r->job.flags & KN_JOB_RESIDENT ? plan_resident(r) : 0;
 }
 
 static void
@@ -435,30 +448,6 @@ answer(struct run *r)
 	kn_serve_answer(r->s, &h, bytes);
 }
 
-/* Before the next task: wait until the memory of this one is not charged any more. The
- * kernel needs some milliseconds for what it left; the supervisor as long as it takes
- * to read the files that were handed over. */
-static void
-rest(struct run *r)
-{
-	struct kn_stub *s = r->s;
-	uint64_t now = kn_clock_now();
-	uint64_t until =
-	    kn_clock_after_ms(now, r->res.file_n ? REST_FILES_MS : REST_MS);
-	struct pollfd p = { .fd = s->sock, .events = POLLIN };
-	struct kn_order none = { KN_CAUSE_NONE, 0 };
-
-	for (long ns = REST_FIRST_NS;
-	     !kn_cg_at_rest(&s->cg) && now < until && !kn_serve_stopping(s);
-	     now = kn_clock_now()) {
-		struct timespec t = { 0, ns };
-
-		if (kn_sys_ppoll(&p, 1, &t) > 0)
-			kn_serve_message(s, false, 0, 0, &none);
-		ns = 2 * ns < REST_MOST_NS ? 2 * ns : REST_MOST_NS;
-	}
-}
-
 void
 kn_run(struct kn_stub *s, const struct kn_slot_head *head,
     const uint8_t inline_bytes[KN_INLINE_MAX], int *fds, int fd_n)
@@ -491,7 +480,7 @@ kn_run(struct kn_stub *s, const struct kn_slot_head *head,
 		munmap(r->room, r->room_n);
 	answer(r);
 	kn_control_end(s->slice.control);
-	rest(r);
+	kn_serve_rest(s, r->res.file_n ? REST_FILES_MS : REST_MS);
 	if (r->unclean)
 		kn_serve_abandon(s);
 }

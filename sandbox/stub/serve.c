@@ -17,7 +17,11 @@
 #include "sandbox/stub/sys.h"
 
 /* How long to wait between looks at a return lane that is full. */
-enum { LANE_FULL_MS = 1 };
+enum {
+	LANE_FULL_MS = 1,
+	REST_FIRST_NS = 100 * 1000, /* between looks at a cgroup; doubles each time */
+	REST_MOST_NS = 2 * 1000 * 1000,
+};
 
 static void
 close_all(int *fds, int n)
@@ -183,6 +187,24 @@ take_next(struct kn_stub *s)
 	if (head.kind != KN_REQ_PING)
 		kn_serve_abandon(s);
 	answer_ping(s, &head, bytes);
+}
+
+void
+kn_serve_rest(struct kn_stub *s, uint64_t most_ms)
+{
+	uint64_t now = kn_clock_now(), until = kn_clock_after_ms(now, most_ms);
+	struct pollfd p = { .fd = s->sock, .events = POLLIN };
+	struct kn_order none = { KN_CAUSE_NONE, 0 };
+
+	for (long ns = REST_FIRST_NS;
+	     !kn_cg_at_rest(&s->cg) && now < until && !kn_serve_stopping(s);
+	     now = kn_clock_now()) {
+		struct timespec t = { 0, ns };
+
+		if (kn_sys_ppoll(&p, 1, &t) > 0)
+			kn_serve_message(s, false, 0, 0, &none);
+		ns = 2 * ns < REST_MOST_NS ? 2 * ns : REST_MOST_NS;
+	}
 }
 
 void

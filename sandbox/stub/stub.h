@@ -76,6 +76,10 @@ bool kn_serve_stopping(struct kn_stub *s);
 /* Publish to the return lane, waiting for a free slot, and ring. */
 void kn_serve_answer(
     struct kn_stub *s, const struct kn_slot_head *head, const void *bytes);
+/* Before the next task: wait until the memory of the last one is not charged any more.
+ * The kernel needs some milliseconds for what it left; the supervisor as long as it
+ * takes to read the files that were handed over. */
+void kn_serve_rest(struct kn_stub *s, uint64_t most_ms);
 /* Kill everything and exit: nobody is left to answer to. */
 _Noreturn void kn_serve_abandon(struct kn_stub *s);
 

@@ -187,7 +187,7 @@ a_job_out_of_range_is_refused(void **state)
 	j.cwd = "";
 	assert_int_equal(decodes(&j), -1);
 	j = sample();
-	j.flags = 2;
+	j.flags = 4;
 	assert_int_equal(decodes(&j), -1);
 	j = sample();
 	j.files = &f;
