@@ -108,7 +108,7 @@ color_of(const struct kn_progress *p, unsigned verdict)
 }
 
 void
-kn_progress_summary(struct kn_progress *p, uint32_t workers, uint64_t lost)
+kn_progress_summary(struct kn_progress *p, const struct kn_sup_counts *c)
 {
 	double wall = (double)(kn_clock_now() - p->start_ns) / 1e9;
 	uint64_t total = kn_progress_total(p);
@@ -127,9 +127,12 @@ kn_progress_summary(struct kn_progress *p, uint32_t workers, uint64_t lost)
 	n += (size_t)snprintf(text + n, sizeof text - n,
 	    "  %-18s %8llu  in %.2f s, %.0f/s, %.2f s of CPU, %u worker%s\n", "tasks",
 	    (unsigned long long)total, wall, wall > 0 ? (double)total / wall : 0.0,
-	    (double)p->cpu_us / 1e6, workers, workers == 1 ? "" : "s");
-	if (lost)
-		snprintf(text + n, sizeof text - n, "  %-18s %8llu\n", "workers lost",
-		    (unsigned long long)lost);
+	    (double)p->cpu_us / 1e6, c->workers, c->workers == 1 ? "" : "s");
+	if (c->worker_lost)
+		n += (size_t)snprintf(text + n, sizeof text - n, "  %-18s %8llu\n",
+		    "workers lost", (unsigned long long)c->worker_lost);
+	if (c->failed_launches)
+		snprintf(text + n, sizeof text - n, "  %-18s %8llu\n",
+		    "failed launches", (unsigned long long)c->failed_launches);
 	say(text);
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "supervisor/sup.h"
 #include "supervisor/task.h"
 
 struct kn_batch_counts;
@@ -28,7 +29,7 @@ void kn_progress_show(struct kn_progress *p, const struct kn_batch_counts *c);
 /* Take the line away, so that something else can be printed. */
 void kn_progress_clear(struct kn_progress *p);
 /* The table: verdicts, time, rate. */
-void kn_progress_summary(struct kn_progress *p, uint32_t workers, uint64_t lost);
+void kn_progress_summary(struct kn_progress *p, const struct kn_sup_counts *c);
 uint64_t kn_progress_total(const struct kn_progress *p);
 
 #endif

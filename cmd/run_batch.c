@@ -135,6 +135,8 @@ open_all(struct batch *b, struct kn_err *e)
 	if (kn_sup_open(r->policy, &r->host, &r->sup, &cb, &b->sup, e) < 0)
 		return -1;
 	kn_run_tell_layers(r, kn_sup_layers(b->sup));
+	if (kn_sup_remark(b->sup)[0] && !r->voice.quiet)
+		kn_say(&r->voice, "%s", kn_sup_remark(b->sup));
 	kn_out_attach(&b->out, b->sup, on_out_changed, b);
 	if (b->progress.line)
 		kn_sup_every(b->sup, PROGRESS_MS, on_tick, b);
@@ -151,6 +153,7 @@ summary_report(
 		.cpu_ms = b->progress.cpu_us / 1000,
 		.workers = b->workers,
 		.workers_lost = c->worker_lost,
+		.failed_launches = c->failed_launches,
 		.layers = b->sup ? kn_sup_layers(b->sup) : NULL,
 		.signal = signo,
 		.error = error,
@@ -245,7 +248,7 @@ go(struct batch *b)
 	kn_run_free_signals(r); /* a reader that never comes is the caller's to end */
 	finish_output(b);
 	if (!r->voice.quiet && !failed)
-		kn_progress_summary(&b->progress, b->workers, c.worker_lost);
+		kn_progress_summary(&b->progress, &c);
 	if (!failed)
 		tell_unread(b, &lines);
 	return exit_of(b, failed, signo);

@@ -258,6 +258,25 @@ kn_cgroup_trees_open(const struct kn_cgroup_where *w, const char *name,
 	return n;
 }
 
+size_t
+kn_cgroup_trees_at_most(const struct kn_cgroup_where *w)
+{
+	const struct kn_cgroup_place *all[] = { &w->memory, &w->pids, &w->cpuacct,
+		&w->unified };
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		bool seen = all[i]->dir[0] == '\0';
+
+		for (size_t j = 0; j < i; j++)
+			seen |= strcmp(all[j]->dir, all[i]->dir) == 0;
+		/* v2: one above it may do */
+		n += !seen && (access(all[i]->dir, W_OK) == 0 ||
+				  (all[i] == &w->unified && geteuid() == 0));
+	}
+	return n;
+}
+
 void
 kn_cgroup_tree_close(struct kn_cgroup_tree *t, uint64_t deadline_ns)
 {

@@ -34,6 +34,8 @@ struct kn_cgroup_tree {
  * none is not an error: an ordinary user without delegation. */
 size_t kn_cgroup_trees_open(const struct kn_cgroup_where *w, const char *name,
     struct kn_cgroup_tree trees[KN_CGROUP_TREES_MAX]);
+/* How many hierarchies may come of that, at most; only looks. */
+size_t kn_cgroup_trees_at_most(const struct kn_cgroup_where *w);
 /* Remove the pool's directory (its workers are gone already), move back, close. */
 void kn_cgroup_tree_close(struct kn_cgroup_tree *t, uint64_t deadline_ns);
 

@@ -3,7 +3,8 @@
  * Who does what: sup.c the public calls; turn.c the loop and the core's turns; act.c
  * actions -> the world; view.c one worker's lane and socket -> events; stream.c a
  * task's pipes, captured; relay.c a single command's streams; files.c descriptors of
- * kept files; outcome.c what is answered; signals.c all that touches signals.
+ * kept files; outcome.c what is answered; room.c how many workers there is
+ * room for; signals.c all that touches signals.
  */
 #ifndef KN_SUPERVISOR_INNER_H
 #define KN_SUPERVISOR_INNER_H
@@ -28,6 +29,7 @@
 #include "supervisor/trace.h"
 
 enum {
+	KN_LANE_DEPTH = 4, /* tasks published to one worker at a time */
 	KN_SCRATCH_BYTES = 64 * 1024,
 	KN_ERR_TEXT_MAX = 2048, /* of a launcher's stderr */
 	KN_WATCH_MAX = 8,	/* descriptors of the submitter */
@@ -175,6 +177,7 @@ struct kn_sup {
 	uint64_t
 	    flush_by_ns; /* a stopped run waits no longer for the caller's streams */
 	uint64_t watchdog_ns;
+	char remark[160]; /* what the caller should know of a pool that came up */
 	bool has_fail;
 	struct kn_err fail; /* why the pool cannot go on */
 	struct kn_sup_watch user_watch[KN_WATCH_MAX];
@@ -276,6 +279,9 @@ void kn_relay_close(struct kn_sup *s);
 int kn_files_take(struct kn_entry *e, const uint8_t *body, size_t n, int *fds_own,
     int fd_n, const char **out_field);
 void kn_files_drop(struct kn_entry *e);
+
+/* room.c: as many workers as the limit of open files has room for. -1: not even one. */
+int kn_room_for_workers(struct kn_sup *s, uint32_t *workers, struct kn_err *e);
 
 /* outcome.c: answer e and free its index. */
 void kn_outcome_answer(struct kn_entry *e);

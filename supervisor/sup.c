@@ -12,7 +12,6 @@
 #include "supervisor/inner.h"
 
 enum {
-	LANE_DEPTH = 4,
 	HARD_SLACK_MS = 40, /* what must be gone at hard_ms + 50 ms */
 	START_MS = 10000,
 	BACKOFF_MIN_MS = 10,
@@ -53,7 +52,7 @@ configure(const struct kn_sup *s, uint32_t workers, struct kn_pool_config *c)
 	*c = (struct kn_pool_config){
 		.worker_n = workers,
 		.task_max = s->task_max,
-		.lane_depth = LANE_DEPTH,
+		.lane_depth = KN_LANE_DEPTH,
 		.start_ms = p->timeouts.start_ms ? p->timeouts.start_ms : START_MS,
 		.claim_ms = p->timeouts.claim_ms,
 		.hard_slack_ms = HARD_SLACK_MS,
@@ -209,12 +208,14 @@ kn_sup_open(const struct kn_policy *p, const struct kn_host *h,
 		return -1;
 	s->cb = *cb;
 	workers = choose_workers(p, h, o);
+	raise_nofile(s);
+	if (kn_room_for_workers(s, &workers, e) < 0)
+		goto fail;
 	s->task_max = o->window ? o->window : workers * WINDOW_PER_WORKER;
 	if (s->task_max < WINDOW_MIN && !o->window)
 		s->task_max = WINDOW_MIN;
 	if (s->task_max > 65536)
 		s->task_max = 65536;
-	raise_nofile(s);
 	if (kn_loop_open(&s->loop, e) < 0)
 		goto fail;
 	s->loop_open = true;
@@ -352,10 +353,17 @@ kn_sup_count(const struct kn_sup *s, struct kn_sup_counts *out)
 		.answered = s->answered,
 		.worker_spawned = c.spawned,
 		.worker_lost = c.lost,
+		.failed_launches = c.failed_launches,
 		.stolen = c.stolen,
 		.doorbell_missed = s->doorbell_missed,
 		.bugs = kn_pool_bugs(s->pool),
 	};
+}
+
+const char *
+kn_sup_remark(const struct kn_sup *s)
+{
+	return s->remark;
 }
 
 const struct kn_layers *

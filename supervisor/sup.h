@@ -69,9 +69,12 @@ struct kn_sup_counts {
 	uint32_t workers; /* the most that were ready at one time */
 	uint32_t running, queued;
 	uint64_t answered, worker_spawned, worker_lost, stolen, doorbell_missed;
+	uint64_t failed_launches; /* not among the lost: they never got ready */
 	uint64_t bugs; /* events that could not be: ours, must stay 0 */
 };
 void kn_sup_count(const struct kn_sup *s, struct kn_sup_counts *out);
+/* Why the pool is smaller than asked for; "" if it is not. */
+const char *kn_sup_remark(const struct kn_sup *s);
 const struct kn_layers *kn_sup_layers(const struct kn_sup *s);
 /* --dry-run: the launch command, without starting anything. */
 int kn_sup_dry_run(const struct kn_policy *p, const struct kn_host *h,

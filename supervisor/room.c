@@ -1,0 +1,92 @@
+/* supervisor/room.c: how many workers the limit of open files has room for.
+ *
+ * Launches that fail for want of descriptors say nothing about the task, and a pool
+ * that comes up with fewer workers than were asked for should say why: so it is
+ * reckoned before the first one, and said once. What tasks hand back is not in it, that
+ * comes and goes.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sandbox/cgroup_tree.h"
+#include "sandbox/host.h"
+#include "sandbox/policy.h"
+#include "supervisor/inner.h"
+
+enum {
+	/* Open beside workers: loop, signals, arena, images; and what one launch has
+	 * open while it goes on. */
+	POOL_FDS = 22,
+	POOL_TREE_FDS = 2,
+	/* A worker's socket, pidfd, stderr, bell and slice; three pipes for each task
+	 * in its lane. */
+	WORKER_FDS = 9 + 3 * KN_LANE_DEPTH,
+	WORKER_TREE_FDS = 3,
+	BIND_FDS = 2,
+	WORKER_FDS_AT_MOST = WORKER_FDS + WORKER_TREE_FDS * KN_CGROUP_TREES_MAX,
+	MANY = 1024, /* nobody has so many open already: not looked at */
+};
+
+static uint64_t
+open_now(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	uint64_t n = 0;
+
+	while (d && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	return n > 3 ? n - 3 : 3; /* ".", "..", and the directory's own */
+}
+
+static uint64_t
+total(const struct kn_sup *s, uint64_t workers)
+{
+	uint64_t spares = s->opt.forward_signals ? 0 : s->policy->pool.spares;
+
+	return workers + (spares < workers ? spares : workers);
+}
+
+int
+kn_room_for_workers(struct kn_sup *s, uint32_t *workers, struct kn_err *e)
+{
+	uint64_t used, each = WORKER_FDS, binds = 0;
+	uint32_t fit = *workers;
+	struct kn_cgroup_where where;
+	struct rlimit now;
+
+	for (size_t i = 0; i < s->policy->fs.mount_n; i++)
+		binds += s->policy->fs.mounts[i].user ? BIND_FDS : 0;
+	if (getrlimit(RLIMIT_NOFILE, &now) < 0 ||
+	    now.rlim_cur >= MANY + binds + WORKER_FDS_AT_MOST * total(s, *workers))
+		return 0;
+	used = open_now() + POOL_FDS + binds;
+	if (!s->host->no_cgroups && kn_cgroup_where(&where, NULL) == 0) {
+		uint64_t trees = kn_cgroup_trees_at_most(&where);
+
+		used += trees * POOL_TREE_FDS;
+		each += trees * WORKER_TREE_FDS;
+	}
+	/* What the first worker needs at least is each of it but the deeper lane. */
+	if (used + each - WORKER_FDS > now.rlim_cur) {
+		kn_err_set(e, KN_EK_HOST,
+		    "RLIMIT_NOFILE allows %llu open files, and a pool of one worker "
+		    "needs %llu here",
+		    (unsigned long long)now.rlim_cur,
+		    (unsigned long long)(used + each - WORKER_FDS));
+		kn_err_hint(e, "raise it: ulimit -n");
+		return -1;
+	}
+	while (fit > 1 && used + each * total(s, fit) > now.rlim_cur + WORKER_FDS)
+		fit--;
+	if (fit < *workers)
+		snprintf(s->remark, sizeof s->remark,
+		    "%u worker%s in place of %u: RLIMIT_NOFILE (ulimit -n) allows %llu "
+		    "open files, a worker needs %llu",
+		    fit, fit == 1 ? "" : "s", *workers,
+		    (unsigned long long)now.rlim_cur, (unsigned long long)each);
+	*workers = fit;
+	return 0;
+}
