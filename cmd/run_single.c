@@ -232,15 +232,24 @@ fill_task(struct kn_task *t, struct kn_run *r, struct kn_err *e)
 	return 0;
 }
 
+/* A directory reads as an error that would pass for an end: the command would run, on
+ * nothing. */
+static bool
+is_directory(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 static int
 take_stdin(const char *path, struct kn_err *e)
 {
 	KN_OWN_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	struct stat st;
 
 	if (fd < 0)
 		return kn_err_sys(e, KN_EK_USAGE, "--stdin: open %s", path);
-	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+	if (is_directory(fd))
 		return kn_opt_refuse(e, "to show a directory: --ro-bind SRC[:DST]",
 		    "--stdin: %s is a directory", path);
 	if (dup2(fd, STDIN_FILENO) < 0)
@@ -278,6 +287,11 @@ go(struct single *s)
 	r->sup.workers = kn_policy_named(r->policy, "/pool/workers") ? 0 : 1;
 	if (r->opt.stdin_path && take_stdin(r->opt.stdin_path, &e) < 0)
 		return kn_say_error(&r->voice, &e);
+	if (!r->opt.stdin_path && is_directory(STDIN_FILENO)) {
+		kn_opt_refuse(&e, "give it a file, or </dev/null",
+		    "standard input is a directory");
+		return kn_say_error(&r->voice, &e);
+	}
 	if (r->opt.out_dir && (s->out_dir = kn_collect_open(r->opt.out_dir, &e)) < 0)
 		return kn_say_error(&r->voice, &e);
 	kn_run_hold_signals(r); /* to the end: nothing waits after it */

@@ -6,6 +6,7 @@
  */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -59,6 +60,17 @@ pick_line(const char *text, size_t *out_n)
 	return line;
 }
 
+/* Nothing known went wrong: perhaps it is no bubblewrap at all. */
+static void
+hint_named(struct kn_err *e)
+{
+	const char *path = getenv("KNIT_BWRAP");
+
+	if (path != NULL && *path != '\0')
+		kn_err_hint(
+		    e, "KNIT_BWRAP says %.200s: is that bubblewrap? Unset it", path);
+}
+
 void
 kn_launch_explain(const struct kn_launcher *l, const char *stderr_text, int wait_status,
     struct kn_err *e)
@@ -72,12 +84,13 @@ kn_launch_explain(const struct kn_launcher *l, const char *stderr_text, int wait
 	if (shown[0] == '\0') {
 		if (WIFSIGNALED(wait_status))
 			kn_err_set(e, KN_EK_LAUNCH,
-			    "bwrap: ended by signal %d before the worker was ready",
-			    WTERMSIG(wait_status));
+			    "%s: ended by signal %d before the worker was ready",
+			    l->bwrap, WTERMSIG(wait_status));
 		else
 			kn_err_set(e, KN_EK_LAUNCH,
-			    "bwrap: ended with status %d before the worker was ready",
-			    WEXITSTATUS(wait_status));
+			    "%s: ended with status %d before the worker was ready",
+			    l->bwrap, WEXITSTATUS(wait_status));
+		hint_named(e);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
@@ -91,4 +104,5 @@ kn_launch_explain(const struct kn_launcher *l, const char *stderr_text, int wait
 		return;
 	}
 	kn_err_set(e, KN_EK_LAUNCH, "%s", shown);
+	hint_named(e);
 }

@@ -26,6 +26,12 @@ like "$(err)" 'stdout was cut: 10 of 14 bytes' "and that is said"
 is "$(js "$T/report" '(L[0]["stdout_bytes"], L[0]["stdout_truncated"], L[0]["stderr_truncated"])')" "(14, True, False)" "and stands in the report"
 ks run --quiet -- sh -c 'echo out; echo err >&2'
 is "$(out)/$(err)" "out/err" "the two outputs stay apart"
+watched sh -c 'exec "$1" run -- touch /tmp/x </' sh "$KS"
+is $rc 125 "a directory as standard input is refused"
+one_clear_line 'standard input is a directory' "a directory as standard input"
+ks run --stdin / -- touch /tmp/x
+is $rc 125 "a directory as --stdin is refused"
+one_clear_line '\-\-stdin: / is a directory' "a directory as --stdin"
 ks run --quiet -- cat </dev/null
 is "$rc $(out)" "0 " "end of input reaches the task"
 

@@ -28,6 +28,10 @@ else
 	is $rc 125 "PATH without bwrap: 125"
 	one_clear_line 'bwrap|bubblewrap' "PATH without bwrap"
 fi
+watched env KNIT_BWRAP=/bin/false "$KS" run -- touch /tmp/x
+is $rc 125 "KNIT_BWRAP that is no bwrap: 125"
+one_clear_line '/bin/false: ended with status 1' "KNIT_BWRAP that is no bwrap"
+like "$(err)" '^hint: KNIT_BWRAP' "and who named it"
 # C062: the first bwrap of the PATH cannot be executed, or is somebody else's.
 mkdir "$T/evil" "$T/nox"
 printf '#!/bin/sh\ntouch %s/ran\n' "$T" >"$T/evil/bwrap"

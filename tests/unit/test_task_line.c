@@ -108,7 +108,7 @@ every_field_arrives(void **state)
 	       "\"env\":{\"LANG\":\"x=y\",\"NEW\":\"\"},"
 	       "\"limits\":{\"task\":{\"cpu_ms\":1000,\"memory\":\"256M\","
 	       "\"stdout\":\"64K\",\"core\":0}},"
-	       "\"timeouts\":{\"hard_ms\":2000,\"queue_ms\":5}}",
+	       "\"timeouts\":{\"hard_ms\":2000,\"queue_ms\":5,\"grace_ms\":0}}",
 	    &l);
 	assert_string_equal(l.id, "t1");
 	assert_int_equal(l.after_n, 2);
@@ -141,6 +141,7 @@ every_field_arrives(void **state)
 	assert_int_equal(l.task->limits.stdout_bytes, 64 << 10);
 	assert_int_equal(l.task->timeouts.hard_ms, 2000);
 	assert_int_equal(l.task->timeouts.queue_ms, 5);
+	assert_int_equal(l.task->timeouts.grace_ms, 0); /* tighter than the policy's */
 	kn_line_fini(&l);
 }
 
