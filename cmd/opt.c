@@ -27,6 +27,8 @@ static int launcher(
     struct kn_run_opts *, const struct kn_opt *, const char *, struct kn_err *);
 static int network(
     struct kn_run_opts *, const struct kn_opt *, const char *, struct kn_err *);
+static int module(
+    struct kn_run_opts *, const struct kn_opt *, const char *, struct kn_err *);
 static int collect(
     struct kn_run_opts *, const struct kn_opt *, const char *, struct kn_err *);
 static int workdir(
@@ -67,6 +69,14 @@ const struct kn_opt kn_opts[] = {
 	{ "out-dir", "DIR", "where collected files go", text, AT(out_dir), NULL },
 	{ "tasks", "FILE|-", "a batch: one task per line, see knit-tasks(5)", text,
 	    AT(tasks), NULL },
+	{ "module", "FILE.so", "calls of a shared object's tasks, not commands", module,
+	    0, "/pool/module" },
+	{ "call", "NAME", "the task of the module to call", text, AT(call), NULL },
+	{ "input", "TEXT|@FILE", "its argument: text, or a file's bytes", text,
+	    AT(input), NULL },
+	{ "init", "TEXT", "text for the module's init hook", value, 0, "/pool/init" },
+	{ "steal", "auto|brokered|off", "may waiting tasks go to idle workers", value,
+	    0, "/pool/steal" },
 	{ "ordered", NULL, "results in the order of the tasks", flag, AT(ordered),
 	    NULL },
 	{ "fail-fast", NULL, "stop the batch at the first task that is not ok", flag,
@@ -285,6 +295,15 @@ network(
 	if (strcmp(v, "none") != 0 && strcmp(v, "host") != 0)
 		return kn_opt_usage(e, opt, "none and host are what this version has",
 		    "\"%s\" is not supported", v);
+	return value(o, opt, v, e);
+}
+
+static int
+module(struct kn_run_opts *o, const struct kn_opt *opt, const char *v, struct kn_err *e)
+{
+	if (value_at(o, opt, "/pool/kind", "module", e) < 0)
+		return -1;
+	o->module = v;
 	return value(o, opt, v, e);
 }
 

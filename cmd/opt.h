@@ -21,7 +21,7 @@ struct kn_run_opts {
 	char **owned; /* texts that src points to and argv does not have */
 	size_t owned_n;
 	const char *tasks, *stdin_path, *out_dir, *keep_dir, *report, *trace, *workdir;
-	const char *debug;
+	const char *debug, *module, *call, *input;
 	const char **collect;
 	size_t collect_n;
 	bool log_json, ordered, fail_fast, delegate, dry_run, quiet, help;

@@ -135,7 +135,11 @@ make_absolute(const struct kn_pdoc *d, struct kn_err *e)
 {
 	json_t *mounts = kn_pointer_get(d->root, "/filesystem/mounts");
 	json_t *paths = kn_pointer_get(d->root, "/filesystem/task_paths");
+	json_t *pool = kn_pointer_get(d->root, "/pool");
+	const char *module = json_string_value(json_object_get(pool, "module"));
 	int rc = 0;
+	if (module && *module)
+		rc = json_object_set_new(pool, "module", absolute(d, module));
 	for (size_t i = 0; i < json_array_size(mounts) && rc == 0; i++) {
 		json_t *m = json_array_get(mounts, i);
 		const char *s = json_string_value(json_object_get(m, "bind"));

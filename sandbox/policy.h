@@ -83,7 +83,8 @@ struct kn_seccomp_rule {
 	const char *why, *origin;
 };
 
-enum kn_kind { KN_KIND_EXEC };
+enum kn_kind { KN_KIND_EXEC, KN_KIND_MODULE };
+enum kn_steal { KN_STEAL_AUTO, KN_STEAL_BROKERED, KN_STEAL_OFF };
 enum kn_launcher_type { KN_LAUNCHER_BWRAP };
 enum kn_network { KN_NET_NONE, KN_NET_HOST };
 enum kn_isolation { KN_ISOLATION_CELL };
@@ -103,6 +104,10 @@ struct kn_policy {
 	struct {
 		uint32_t workers; /* 0: decided by the machine */
 		enum kn_kind kind;
+		enum kn_steal steal;
+		/* MODULE: absolute path of the file, where it is inside, and the text
+		 * for its init hook ("" if none); else NULL */
+		const char *module, *module_at, *init;
 		enum kn_isolation isolation;
 		enum kn_ipc_scope ipc;
 		uint32_t spares;

@@ -263,6 +263,40 @@ fail_pair(const struct kn_pol *p, const char *more, const char *less, struct kn_
 	    p, less, e, "is less than %s (%s)", more, kn_pol_origin(p, more));
 }
 
+/* The file of kind module, and where it will be inside. */
+static int
+build_module(struct kn_pol *p, struct kn_err *e)
+{
+	struct kn_policy *q = &p->pub;
+	const char *file = json_string_value(kn_pointer_get(p->doc, "/pool/module"));
+	const char *init = json_string_value(kn_pointer_get(p->doc, "/pool/init"));
+	bool module = q->pool.kind == KN_KIND_MODULE;
+	if (!module && (file || init))
+		return kn_pol_fail(p, file ? "/pool/module" : "/pool/init", e,
+		    "goes with /pool/kind \"module\" only");
+	if (!module)
+		return 0;
+	if (!file || !*file)
+		return kn_pol_fail(p, "/pool/kind", e,
+		    "\"module\" needs /pool/module, the file (or --module FILE)");
+	q->pool.module = kn_pmem_dup(&p->mem, file, strlen(file), e);
+	q->pool.module_at =
+	    kn_pmem_fmt(&p->mem, e, "/module%s", strrchr(q->pool.module, '/'));
+	q->pool.init =
+	    kn_pmem_dup(&p->mem, init ? init : "", init ? strlen(init) : 0, e);
+	if (!q->pool.module || !q->pool.module_at || !q->pool.init)
+		return -1;
+	if (strlen(q->pool.module_at) <= strlen("/module/"))
+		return kn_pol_fail(p, "/pool/module", e, "is not the name of a file");
+	/* A call is not a process: nothing counts its CPU time apart. */
+	if (q->task.cpu_ms && kn_policy_named(q, "/limits/task/cpu_ms"))
+		return kn_pol_fail(p, "/limits/task/cpu_ms", e,
+		    "calls of a module have no CPU limit of their own; "
+		    "/timeouts/hard_ms (--timeout) ends them");
+	q->task.cpu_ms = 0;
+	return 0;
+}
+
 /* What only the merged whole can say. */
 static int
 check_whole(const struct kn_pol *p, struct kn_err *e)
@@ -294,6 +328,7 @@ kn_policy_build(struct kn_pol *p, struct kn_err *e)
 		host = "sandbox";
 	q->identity.hostname = kn_pmem_dup(&p->mem, host, strlen(host), e);
 	if (!q->identity.hostname || check_whole(p, e) < 0 ||
+	    build_module(p, e) < 0 ||
 	    build_environment(p, e) < 0 || build_rules(p, e) < 0 ||
 	    strings(p, "/filesystem/task_paths", &q->fs.task_paths, &q->fs.task_path_n,
 		e) < 0)

@@ -126,6 +126,25 @@ build_mount(struct kn_pol *p, json_t *j, const char *pointer, struct kn_mount_li
 	return kn_mount_add(l, m, &p->mem, e);
 }
 
+/* The file of kind module: a bind like the caller's own. */
+static int
+add_module(struct kn_pol *p, struct kn_mount_list *l, struct kn_err *e)
+{
+	const char *origin = kn_pol_origin(p, "/pool/module");
+	struct kn_mount m = { .type = KN_MOUNT_BIND,
+		.source = p->pub.pool.module,
+		.at = p->pub.pool.module_at,
+		.user = true };
+	if (!m.source)
+		return 0;
+	for (size_t i = 0; i < l->n; i++)
+		if (covers(l->v[i].at, m.at))
+			return kn_pol_fail(p, "/filesystem/mounts", e,
+			    "%.80s would hide the module at %.80s", l->v[i].at, m.at);
+	m.origin = kn_pmem_dup(&p->mem, origin, strlen(origin), e);
+	return m.origin ? kn_mount_add(l, m, &p->mem, e) : -1;
+}
+
 /* Stable: a directory before what is mounted below it, else in the order given. */
 static void
 sort_by_depth(struct kn_mount_list *l)
@@ -157,6 +176,8 @@ kn_policy_build_mounts(struct kn_pol *p, struct kn_err *e)
 		else if (build_mount(p, m, pointer, &user, e) < 0)
 			return -1;
 	}
+	if (add_module(p, &user, e) < 0)
+		return -1;
 	sort_by_depth(&user);
 	if (p->pub.fs.root == KN_ROOT_SYSTEM && kn_policy_root(p, &root, e) < 0)
 		return -1;

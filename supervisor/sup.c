@@ -164,6 +164,7 @@ new_sup(const struct kn_policy *p, const struct kn_host *h,
 	s->policy = p;
 	s->host = h;
 	s->opt = *o;
+	s->opt.no_steal |= p->pool.steal == KN_STEAL_OFF;
 	s->start_ns = kn_clock_now();
 	s->log = (struct kn_log){ .mask = o->debug,
 		.json = o->log_json,

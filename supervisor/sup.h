@@ -36,6 +36,10 @@ struct kn_sup_options {
 	bool trace_on;	      /* Chrome trace events to trace_fd (borrowed) */
 	int trace_fd;
 	bool no_steal; /* tasks stay with the worker they were given to */
+	/* Kind module: the module's environment ("K=V"), borrowed until open returns;
+	 * NULL: what the policy makes of the caller's. */
+	const char *const *env;
+	size_t env_n;
 };
 
 /* policy and host are borrowed. Launches the first workers at once. */
@@ -47,6 +51,10 @@ int kn_sup_open(const struct kn_policy *p, const struct kn_host *h,
  * streams: one at a time; its limits.stdout_bytes and stderr_bytes cut what is handed
  * on, UINT64_MAX where nobody asked for a cap. */
 int kn_sup_submit(struct kn_sup *s, struct kn_task *t, struct kn_err *e);
+/* Kind module: the number of a task of the module in this pool, for kn_call.fn, so that
+ * a call need not look it up. Whether the module has it is known when it is called. 0:
+ * there are too many names, or no memory. */
+uint32_t kn_sup_function(struct kn_sup *s, const char *name);
 /* Cancel a submitted task that is not answered yet. */
 void kn_sup_cancel(struct kn_sup *s, struct kn_task *t);
 /* No more submissions; run() returns when all is answered. */

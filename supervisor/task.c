@@ -2,6 +2,7 @@
 #include "supervisor/task.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "ipc/fd.h"
 
@@ -55,6 +56,33 @@ free_strings(char **v, size_t n)
 	free(v);
 }
 
+int
+kn_value_take(struct kn_value *from, struct kn_value *to)
+{
+	*to = *from;
+	if (from->borrowed && from->n > 0) {
+		to->bytes = malloc(from->n);
+		if (!to->bytes) {
+			*to = (struct kn_value){ 0 };
+			return -1;
+		}
+		memcpy(to->bytes, from->bytes, from->n);
+	} else if (from->borrowed) {
+		to->bytes = NULL;
+	}
+	to->borrowed = false;
+	*from = (struct kn_value){ 0 };
+	return 0;
+}
+
+void
+kn_value_fini(struct kn_value *v)
+{
+	if (!v->borrowed)
+		free(v->bytes);
+	*v = (struct kn_value){ 0 };
+}
+
 void
 kn_task_free(struct kn_task *t)
 {
@@ -73,6 +101,9 @@ kn_task_free(struct kn_task *t)
 	free_strings(t->keep, t->keep_n);
 	free_strings(t->collect, t->collect_n);
 	free(t->stdin_bytes);
+	free(t->call.name);
+	kn_value_fini(&t->call.arg);
+	kn_value_fini(&t->call.soft_default);
 	kn_fd_close(&t->stdin_fd);
 	free(t);
 }
@@ -84,6 +115,7 @@ kn_outcome_fini(struct kn_outcome *o)
 	free(o->err.bytes);
 	o->out.bytes = o->err.bytes = NULL;
 	o->out.n = o->err.n = 0;
+	kn_value_fini(&o->value);
 	for (size_t i = 0; o->files && i < o->file_n; i++) {
 		free(o->files[i].name);
 		kn_fd_close(&o->files[i].fd);

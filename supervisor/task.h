@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ipc/call.h"
 #include "ipc/job.h"
 #include "sandbox/policy.h"
 
@@ -22,6 +23,28 @@ struct kn_task_file {
 	void *bytes; /* owned content, or NULL and */
 	size_t byte_n;
 	int fd; /* owned read-only descriptor of a regular file, or -1 */
+};
+
+/* A typed value of kind module (enum kn_type of ipc/call.h). */
+struct kn_value {
+	uint32_t type; /* 0: none */
+	bool borrowed; /* bytes are somebody else's, and good for the moment only */
+	void *bytes;   /* else owned, by malloc(); NULL if n is 0 */
+	size_t n;
+};
+/* Make an owned value of one that may be borrowed. 0, or -1: out of memory. The source
+ * is empty then. */
+int kn_value_take(struct kn_value *from, struct kn_value *to);
+void kn_value_fini(struct kn_value *v);
+
+/* Kind module: a call instead of a command. */
+struct kn_call {
+	char *name;   /* owned: of the task in the module; NULL: a command */
+	uint32_t fn;  /* its number in this pool (kn_sup_function()), 0: look it up */
+	struct kn_value arg;
+	/* What a call that took longer than task_ms is answered with: the verdict is ok
+	 * then. type 0: it is soft-timeout. */
+	struct kn_value soft_default;
 };
 
 enum kn_stdio_mode {
@@ -48,6 +71,7 @@ struct kn_task {
 	int stdin_fd; /* CAPTURE: owned file to read stdin from, or -1 */
 	enum kn_stdio_mode stdio;
 	bool pty; /* RELAY with a terminal as stdin */
+	struct kn_call call;
 	struct kn_task_limits limits;
 	struct kn_timeouts timeouts;
 	uint32_t retries;
@@ -108,6 +132,10 @@ struct kn_outcome {
 	size_t file_n;
 	uint64_t wall_us, cpu_us, user_us, system_us, queue_us;
 	uint64_t max_rss, memory_peak, pids_peak;
+	/* Of a call: what it returned, or KN_TYPE_ERROR (kn_call_error_decode()).
+	 * Borrowed: kn_value_take() before the callback returns, or it is gone. */
+	struct kn_value value;
+	bool soft; /* the value is the task's soft_default */
 	int worker; /* -1: none */
 	uint32_t attempt;
 	struct kn_layers layers;

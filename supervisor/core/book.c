@@ -325,6 +325,35 @@ kn_book_lost(struct kn_pool *p, uint32_t t)
 	}
 }
 
+/* It never ran: this was no attempt, nor, in truth, claimed. */
+static void
+unclaim(struct kn_pool *p, uint32_t t)
+{
+	struct kn_core_task *k = &p->task[t];
+
+	k->runs--;
+	k->state = KN_TASK_PUBLISHED;
+	p->worker[k->worker].claimed_n--;
+	p->claimed_n--;
+}
+
+void
+kn_book_unrun(struct kn_pool *p, uint32_t t, bool progress)
+{
+	struct kn_core_task *k = &p->task[t];
+
+	/* A worker that dies with it, says of none that it had begun, and has done
+	 * nothing else would go on for ever. */
+	if (k->decided || (!progress && k->unrun >= KN_UNRUN)) {
+		kn_book_lost(p, t);
+		return;
+	}
+	if (!progress)
+		k->unrun++;
+	unclaim(p, t);
+	requeue(p, t);
+}
+
 void
 kn_book_result(struct kn_pool *p, uint32_t t, bool infra_fail)
 {
@@ -334,12 +363,8 @@ kn_book_result(struct kn_pool *p, uint32_t t, bool infra_fail)
 		answer(p, t, KN_HOW_RESULT);
 		return;
 	}
-	/* It never ran: this was no attempt, nor, in truth, claimed. */
 	k->infra_left--;
-	k->runs--;
-	k->state = KN_TASK_PUBLISHED;
-	p->worker[k->worker].claimed_n--;
-	p->claimed_n--;
+	unclaim(p, t);
 	k->avoid = k->worker;
 	requeue(p, t);
 }

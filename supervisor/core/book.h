@@ -36,6 +36,9 @@ void kn_book_take(struct kn_pool *p, uint32_t t, enum kn_take why);
 void kn_book_back(struct kn_pool *p, uint32_t t);
 /* Claimed, and its worker is gone without a result. */
 void kn_book_lost(struct kn_pool *p, uint32_t t);
+/* The same for a call that was claimed with others; progress: its worker has answered
+ * something. */
+void kn_book_unrun(struct kn_pool *p, uint32_t t, bool progress);
 void kn_book_result(struct kn_pool *p, uint32_t t, bool infra_fail);
 /* End the cell of a claimed task; once a task. */
 void kn_book_kill(struct kn_pool *p, uint32_t t, enum kn_core_cause cause);

@@ -84,6 +84,15 @@ ready_duties(const struct kn_pool *p, const struct kn_core_worker *w, struct kn_
 	head_duties(p, w, d);
 	if (w->claimed_n == 0)
 		return;
+	/* Of calls only the first can be at fault: the others have not begun. */
+	if (p->c.calls) {
+		const struct kn_core_task *k = &p->task[w->lane.head];
+		uint64_t turn_ns = w->head_since_ns + p->c.grace_ms * KN_CORE_MS;
+		if (k->killed)
+			earlier(d, KN_DUTY_KILLED, w->lane.head,
+			    later_of(k->kill_due_ns, turn_ns));
+		return;
+	}
 	for (uint32_t t = w->lane.head; t != KN_NIL; t = p->task[t].next) {
 		if (p->task[t].killed)
 			earlier(d, KN_DUTY_KILLED, t, p->task[t].kill_due_ns);

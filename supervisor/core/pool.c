@@ -6,7 +6,7 @@
 #include "supervisor/core/broker.h"
 #include "supervisor/core/worker.h"
 
-enum { ALIGN = 16, WORKERS_MAX = 256, TASKS_MAX = 65536, LANE_MAX = 32 };
+enum { ALIGN = 16, WORKERS_MAX = 256, TASKS_MAX = 65536, LANE_MAX = 64 };
 
 static uint32_t
 within(uint32_t v, uint32_t min, uint32_t max)

@@ -27,7 +27,8 @@
 struct kn_pool_config {
 	uint32_t worker_n;   /* 1..256 */
 	uint32_t task_max;   /* tasks known at one time, 1..65536 */
-	uint32_t lane_depth; /* tasks published to one worker at a time, 1..32 */
+	uint32_t lane_depth; /* tasks published to one worker at a time, 1..64; at
+				most 32 of them unclaimed */
 	uint32_t start_ms;   /* launch to ready */
 	uint32_t claim_ms;   /* published to an idle worker until claimed; 0:
 			      see event.h */
@@ -44,6 +45,11 @@ struct kn_pool_config {
 	uint32_t crash_loop_later; /* the same once there has been a ready one: then
 				      the machine can, and work is at stake; 0: as
 				      crash_loop */
+	/* Tasks are calls of one process per worker, which claims several at a time and
+	 * runs them in the order of the lane: what it has claimed and not answered when
+	 * it goes is queued again, no attempt counted. The shell has fed a RESULT for
+	 * the one that it was at, if it knows. */
+	bool calls;
 	bool broker;		   /* take unclaimed tasks back for idle workers */
 	bool eager; /* launch all workers at the first event; else on demand */
 };

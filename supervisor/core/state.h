@@ -21,6 +21,8 @@ enum {
 	KN_REFUSED_WORKER =
 	    8, /* failed publications in a row to an empty lane: killed */
 	KN_REFUSED_TASK = 16, /* failed publications of one task: LAUNCH_FAILED */
+	KN_UNRUN = 3, /* workers that may go with a call and have answered nothing */
+	KN_LANE_SLOTS = 32,
 	KN_KILL_AGAIN_MS = 1000,
 	KN_BLOCK_BUSY_MS =
 	    100, /* a full lane or area: until a result, at latest this */
@@ -58,7 +60,7 @@ struct kn_core_task {
 	enum kn_how how;
 	uint32_t gen;
 	uint32_t runs; /* attempts claimed */
-	uint32_t retries, infra_left, refused;
+	uint32_t retries, infra_left, refused, unrun;
 	uint32_t worker; /* whose lane it is in */
 	uint32_t avoid;	 /* a worker that could not build its cell, or KN_NIL */
 	uint32_t prev, next;
@@ -92,6 +94,7 @@ struct kn_core_worker {
 	bool retire;	       /* gets no more; stopped when the lane is empty */
 	bool lied;
 	bool served;	/* has claimed a task in this incarnation */
+	bool answered;	/* has answered one */
 	bool was_ready; /* in this incarnation */
 	bool looking;	/* LOOK_BEGUN sent in this step: its answer comes before HARD */
 	bool dirty;	/* its timer is set anew at the end of the step */

@@ -279,6 +279,7 @@ on_result(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 	}
 	kn_book_result(p, t, ev->infra_fail != 0);
 	k->blocked_ns = 0;
+	k->answered = true;
 	k->infra_row = ev->infra_fail != 0 ? k->infra_row + 1 : 0;
 	if (k->infra_row >= KN_INFRA_ROW)
 		k->retire = true;
@@ -317,10 +318,12 @@ on_gone(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 	 */
 	while (k->lane.tail != KN_NIL) {
 		uint32_t t = k->lane.tail;
-		if (p->task[t].state == KN_TASK_CLAIMED)
-			kn_book_lost(p, t);
-		else
+		if (p->task[t].state != KN_TASK_CLAIMED)
 			kn_book_back(p, t);
+		else if (p->c.calls)
+			kn_book_unrun(p, t, k->answered);
+		else
+			kn_book_lost(p, t);
 	}
 }
 

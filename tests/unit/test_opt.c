@@ -117,8 +117,35 @@ names_are_exact(void **state)
 	refuse("--mem 5 -- x", "unknown option --mem");
 	refuse("--memory-limit=5 -- x", "unknown option --memory-limit");
 	refuse("-q -- x", "unknown option -q");
-	refuse("--module x.so", "this version does not have --module");
 	refuse("--raw-stdio -- x", "this version does not have --raw-stdio");
+}
+
+static void
+a_module_is_called_or_fed(void **state)
+{
+	struct kn_run_opts o;
+	char copy[256];
+
+	(void)state;
+	accept("--module x.so --call f --input @in --init go", &o, copy, sizeof copy);
+	assert_string_equal(o.call, "f");
+	assert_string_equal(o.input, "@in");
+	assert_string_equal(o.src[0].pointer, "/pool/kind");
+	assert_string_equal(o.src[0].text, "module");
+	assert_string_equal(o.src[1].pointer, "/pool/module");
+	assert_string_equal(o.src[1].text, "x.so");
+	assert_string_equal(o.src[2].pointer, "/pool/init");
+	kn_opt_fini(&o);
+	accept("--module x.so --tasks -", &o, copy, sizeof copy);
+	kn_opt_fini(&o);
+	refuse("--module x.so", "--module: neither --call nor --tasks");
+	refuse("--module x.so --call f -- x", "--call: a call and a command exclude");
+	refuse("--module x.so -- x", "--module: a module and a command exclude");
+	refuse("--module x.so --call f --tasks -", "--call: not with --tasks");
+	refuse("--module x.so --input 5 --tasks -", "--input: not with --tasks");
+	refuse("--input 5 -- x", "--input: needs --call");
+	refuse("--module x.so --call f --stdin y", "--stdin: only for commands");
+	refuse("--module x.so --tasks - --keep d", "--keep: only for commands");
 }
 
 static void
@@ -281,6 +308,7 @@ main(void)
 		cmocka_unit_test(command_comes_after_two_dashes),
 		cmocka_unit_test(values_with_and_without_equals_sign),
 		cmocka_unit_test(names_are_exact),
+		cmocka_unit_test(a_module_is_called_or_fed),
 		cmocka_unit_test(binds_part_at_the_last_colon),
 		cmocka_unit_test(env_names_become_pointers),
 		cmocka_unit_test(what_this_version_has_is_named),

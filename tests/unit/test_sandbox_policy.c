@@ -131,7 +131,9 @@ every_key_of_the_table_changes_the_policy(void **state)
 		memcpy(&was, (const char *)base + k->off, k->width);
 		other_value(k, was, value, sizeof value);
 		snprintf(set, sizeof set, "%s=%s", k->path, value);
-		struct kn_policy *p = LOAD(SET(set));
+		bool kind = strcmp(k->path, "/pool/kind") == 0;
+		struct kn_policy *p =
+		    kind ? LOAD(SET(set), SET("/pool/module=/m.so")) : LOAD(SET(set));
 		memcpy(&is, (const char *)p + k->off, k->width);
 		if (is == was)
 			fail_msg("%s has no effect", set);
@@ -153,7 +155,8 @@ static void
 no_single_value_is_forgotten(void **state)
 {
 	static const char *const elsewhere[] = { "/$schema", "/description", "/version",
-		"/extends", "/identity/user", "/identity/hostname" };
+		"/extends", "/identity/user", "/identity/hostname", "/pool/module",
+		"/pool/init" };
 	(void)state;
 	for (size_t i = 0; i < kn_policy_key_n; i++) {
 		const struct kn_key *k = &kn_policy_keys[i];
@@ -165,6 +168,28 @@ no_single_value_is_forgotten(void **state)
 		if (!known)
 			fail_msg("%s goes nowhere", k->path);
 	}
+}
+
+static void
+a_module_is_a_bind_of_its_own(void **state)
+{
+	struct kn_policy *p =
+	    LOAD(SET("/pool/kind=module"), SET("/pool/module=/lib/m.so"),
+		SET("/pool/init=hello"));
+	const struct kn_mount *m = NULL;
+	(void)state;
+	for (size_t i = 0; i < p->fs.mount_n; i++)
+		if (strcmp(p->fs.mounts[i].at, "/module/m.so") == 0)
+			m = &p->fs.mounts[i];
+	assert_non_null(m);
+	assert_true(m->user && !m->writable);
+	assert_string_equal(m->source, "/lib/m.so");
+	assert_string_equal(p->pool.module_at, "/module/m.so");
+	assert_string_equal(p->pool.init, "hello");
+	kn_policy_free(p);
+	refused_set("/pool/kind=module", PIECES("/pool/kind", "/pool/module"));
+	refused_set("/pool/module=/m.so", PIECES("/pool/module", "module\" only"));
+	refused_set("/pool/init=x", PIECES("/pool/init", "module\" only"));
 }
 
 static void
@@ -470,6 +495,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(nothing_of_the_environment_is_inherited_unless_named),
 		cmocka_unit_test(every_key_of_the_table_changes_the_policy),
 		cmocka_unit_test(no_single_value_is_forgotten),
+		cmocka_unit_test(a_module_is_a_bind_of_its_own),
 		cmocka_unit_test(ranges_end_where_the_table_says),
 		cmocka_unit_test(keys_of_a_later_version_are_refused_by_name),
 		cmocka_unit_test(flags_are_sources_like_any_other),
