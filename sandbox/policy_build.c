@@ -327,8 +327,7 @@ kn_policy_build(struct kn_pol *p, struct kn_err *e)
 	if (!host)
 		host = "sandbox";
 	q->identity.hostname = kn_pmem_dup(&p->mem, host, strlen(host), e);
-	if (!q->identity.hostname || check_whole(p, e) < 0 ||
-	    build_module(p, e) < 0 ||
+	if (!q->identity.hostname || check_whole(p, e) < 0 || build_module(p, e) < 0 ||
 	    build_environment(p, e) < 0 || build_rules(p, e) < 0 ||
 	    strings(p, "/filesystem/task_paths", &q->fs.task_paths, &q->fs.task_path_n,
 		e) < 0)

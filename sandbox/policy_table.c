@@ -80,13 +80,14 @@ const struct kn_key kn_policy_keys[] = {
 	INT("/pool/workers", 1, 256, "Number of workers. Absent: the machine decides.",
 	    .none = true, AT(pool.workers)),
 	WORD("/pool/kind", WORDS("exec", "module"),
-	    "What a task is. \"exec\": a command. \"module\": a call of a function that "
+	    "What a task is. \"exec\": a command. \"module\": a call of a function "
+	    "that "
 	    "a shared object exports, which the worker keeps loaded.",
 	    AT(pool.kind), .later = WORDS("stream", "fork")),
-	TEXT("/pool/module",
-	    "Of kind module: the shared object with its tasks, a file of this machine."),
-	TEXT("/pool/init",
-	    "Of kind module: text for its knit_worker_init, run before the first task."),
+	TEXT("/pool/module", "Of kind module: the shared object with its tasks, a file "
+			     "of this machine."),
+	TEXT("/pool/init", "Of kind module: text for its knit_worker_init, run before "
+			   "the first task."),
 	WORD("/pool/isolation", WORDS("cell"), "What is fresh for each task.",
 	    AT(pool.isolation), .later = WORDS("worker")),
 	WORD("/pool/ipc", WORDS("task", "worker"),

@@ -207,6 +207,10 @@ kn_sup_open(const struct kn_policy *p, const struct kn_host *h,
 
 	if (!s)
 		return -1;
+	if (p->pool.kind == KN_KIND_MODULE) {
+		kn_err_set(e, KN_EK_CONFIG, "/pool/kind: no workers for modules here");
+		goto fail;
+	}
 	s->cb = *cb;
 	workers = choose_workers(p, h, o);
 	raise_nofile(s);

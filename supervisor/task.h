@@ -39,8 +39,8 @@ void kn_value_fini(struct kn_value *v);
 
 /* Kind module: a call instead of a command. */
 struct kn_call {
-	char *name;   /* owned: of the task in the module; NULL: a command */
-	uint32_t fn;  /* its number in this pool (kn_sup_function()), 0: look it up */
+	char *name;  /* owned: of the task in the module; NULL: a command */
+	uint32_t fn; /* its number in this pool (kn_sup_function()), 0: look it up */
 	struct kn_value arg;
 	/* What a call that took longer than task_ms is answered with: the verdict is ok
 	 * then. type 0: it is soft-timeout. */
@@ -135,7 +135,7 @@ struct kn_outcome {
 	/* Of a call: what it returned, or KN_TYPE_ERROR (kn_call_error_decode()).
 	 * Borrowed: kn_value_take() before the callback returns, or it is gone. */
 	struct kn_value value;
-	bool soft; /* the value is the task's soft_default */
+	bool soft;  /* the value is the task's soft_default */
 	int worker; /* -1: none */
 	uint32_t attempt;
 	struct kn_layers layers;

@@ -50,8 +50,8 @@ struct kn_pool_config {
 	 * it goes is queued again, no attempt counted. The shell has fed a RESULT for
 	 * the one that it was at, if it knows. */
 	bool calls;
-	bool broker;		   /* take unclaimed tasks back for idle workers */
-	bool eager; /* launch all workers at the first event; else on demand */
+	bool broker; /* take unclaimed tasks back for idle workers */
+	bool eager;  /* launch all workers at the first event; else on demand */
 };
 
 struct kn_pool;

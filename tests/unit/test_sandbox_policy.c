@@ -173,9 +173,8 @@ no_single_value_is_forgotten(void **state)
 static void
 a_module_is_a_bind_of_its_own(void **state)
 {
-	struct kn_policy *p =
-	    LOAD(SET("/pool/kind=module"), SET("/pool/module=/lib/m.so"),
-		SET("/pool/init=hello"));
+	struct kn_policy *p = LOAD(SET("/pool/kind=module"),
+	    SET("/pool/module=/lib/m.so"), SET("/pool/init=hello"));
 	const struct kn_mount *m = NULL;
 	(void)state;
 	for (size_t i = 0; i < p->fs.mount_n; i++)
