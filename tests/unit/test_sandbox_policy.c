@@ -171,27 +171,6 @@ no_single_value_is_forgotten(void **state)
 }
 
 static void
-a_module_is_a_bind_of_its_own(void **state)
-{
-	struct kn_policy *p = LOAD(SET("/pool/kind=module"),
-	    SET("/pool/module=/lib/m.so"), SET("/pool/init=hello"));
-	const struct kn_mount *m = NULL;
-	(void)state;
-	for (size_t i = 0; i < p->fs.mount_n; i++)
-		if (strcmp(p->fs.mounts[i].at, "/module/m.so") == 0)
-			m = &p->fs.mounts[i];
-	assert_non_null(m);
-	assert_true(m->user && !m->writable);
-	assert_string_equal(m->source, "/lib/m.so");
-	assert_string_equal(p->pool.module_at, "/module/m.so");
-	assert_string_equal(p->pool.init, "hello");
-	kn_policy_free(p);
-	refused_set("/pool/kind=module", PIECES("/pool/kind", "/pool/module"));
-	refused_set("/pool/module=/m.so", PIECES("/pool/module", "module\" only"));
-	refused_set("/pool/init=x", PIECES("/pool/init", "module\" only"));
-}
-
-static void
 ranges_end_where_the_table_says(void **state)
 {
 	(void)state;
@@ -494,7 +473,6 @@ main(int argc, char **argv)
 		cmocka_unit_test(nothing_of_the_environment_is_inherited_unless_named),
 		cmocka_unit_test(every_key_of_the_table_changes_the_policy),
 		cmocka_unit_test(no_single_value_is_forgotten),
-		cmocka_unit_test(a_module_is_a_bind_of_its_own),
 		cmocka_unit_test(ranges_end_where_the_table_says),
 		cmocka_unit_test(keys_of_a_later_version_are_refused_by_name),
 		cmocka_unit_test(flags_are_sources_like_any_other),

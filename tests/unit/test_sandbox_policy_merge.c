@@ -212,10 +212,32 @@ require_and_allow_undo_one_another(void **state)
 	kn_policy_free(p);
 }
 
+static void
+a_module_is_a_bind_of_its_own(void **state)
+{
+	struct kn_policy *p = LOAD(SET("/pool/kind=module"),
+	    SET("/pool/module=/lib/m.so"), SET("/pool/init=hello"));
+	const struct kn_mount *m = NULL;
+	(void)state;
+	for (size_t i = 0; i < p->fs.mount_n; i++)
+		if (strcmp(p->fs.mounts[i].at, "/module/m.so") == 0)
+			m = &p->fs.mounts[i];
+	assert_non_null(m);
+	assert_true(m->user && !m->writable);
+	assert_string_equal(m->source, "/lib/m.so");
+	assert_string_equal(p->pool.module_at, "/module/m.so");
+	assert_string_equal(p->pool.init, "hello");
+	kn_policy_free(p);
+	refused_set("/pool/kind=module", PIECES("/pool/kind", "/pool/module"));
+	refused_set("/pool/module=/m.so", PIECES("/pool/module", "module\" only"));
+	refused_set("/pool/init=x", PIECES("/pool/init", "module\" only"));
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_module_is_a_bind_of_its_own),
 		cmocka_unit_test(objects_merge_arrays_append_null_removes_later_wins),
 		cmocka_unit_test(presets_pass_the_check_that_files_must),
 		cmocka_unit_test(a_base_is_applied_once),
