@@ -248,7 +248,7 @@ c_files = $(shell git ls-files '*.c' '*.h' ':!tests/hostile' ':!examples')
 format:
 	clang-format -i $(c_files)
 format-check:
-	clang-format --dry-run -Werror $(c_files)
+	@clang-format --dry-run -Werror $(c_files)
 analyze:
 	cppcheck --quiet --enable=warning,portability --inline-suppr --error-exitcode=1 \
 	  --suppress=missingIncludeSystem -I. $(lib_src) $(cmd_src)

@@ -78,7 +78,7 @@ struct kn_sup_counts {
 	uint32_t running, queued;
 	uint64_t answered, worker_spawned, worker_lost, stolen, doorbell_missed;
 	uint64_t failed_launches; /* not among the lost: they never got ready */
-	uint64_t bugs; /* events that could not be: ours, must stay 0 */
+	uint64_t bugs;		  /* events that could not be: ours, must stay 0 */
 };
 void kn_sup_count(const struct kn_sup *s, struct kn_sup_counts *out);
 /* Why the pool is smaller than asked for; "" if it is not. */

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-/* bare_text.c under other names, beside the ones that it stands in for. Fortified headers
- * offer some of these as macros of their own. */
+/* bare_text.c under other names, beside the ones that it stands in for. Fortified
+ * headers offer some of these as macros of their own. */
 #undef vsnprintf
 #undef snprintf
 #define memcpy bare_memcpy
