@@ -36,6 +36,7 @@ enum {
 	KN_TASK_FDS_MAX = KN_MSG_FDS_MAX - 3,
 	KN_DOORBELL_MS = 1000, /* look anyway after this long without a bell */
 	KN_GONE_MS = 5000,    /* launcher reaped, but somebody still holds the socket */
+	KN_DEAF_MS = 1000,    /* socket closed, but its launcher lives on */
 	KN_IDLE_RINGS = 4096, /* rings without cause, beyond one per result */
 	KN_COLLECT_MAX = 1024, /* files a task may hand back, whatever the stub says */
 };
@@ -94,7 +95,7 @@ struct kn_wk {
 	bool ready, stopping, stop_acked;
 	bool reaped, sock_eof;
 	bool unread; /* its socket could not be read: not all it said is known */
-	uint64_t gone_by_ns; /* after the reap: report GONE at latest then */
+	uint64_t gone_by_ns; /* reaped: GONE at latest then; deaf: killed then; or 0 */
 	const char *bad;     /* violated field, NULL: none */
 	bool bad_fed, boot_failed, rang, exited;
 	bool late; /* killed because it was not ready in time */

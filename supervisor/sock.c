@@ -137,6 +137,8 @@ kn_view_socket(struct kn_wk *w)
 			kn_launch_kill(s->launcher, w->index, &w->lw);
 		}
 		w->sock_eof = true;
+		if (!w->reaped)
+			w->gone_by_ns = kn_clock_now() + KN_DEAF_MS * KN_MS_NS;
 		kn_loop_del(&s->loop, &w->w_sock);
 	}
 }
@@ -340,7 +342,15 @@ kn_view_gone(struct kn_wk *w, uint64_t now_ns)
 {
 	int rc;
 
-	if (!w->live || !w->exited)
+	if (!w->live)
+		return;
+	/* It ends with its socket, or there is nobody to whom it would answer. */
+	if (!w->exited && w->sock_eof && w->gone_by_ns && now_ns >= w->gone_by_ns) {
+		KN_LOG(&w->sup->log, KN_NS_LIFECYCLE, (int)w->index, "kill why=deaf");
+		kn_launch_kill(w->sup->launcher, w->index, &w->lw);
+		w->gone_by_ns = 0;
+	}
+	if (!w->exited)
 		return;
 	if (!w->reaped) {
 		/* What the launcher leaves behind must not outlive it; before the reap,

@@ -271,7 +271,7 @@ next_deadline(struct kn_sup *s, uint64_t now)
 
 		if (!w->live)
 			continue;
-		if (w->reaped)
+		if (w->reaped || !w->exited)
 			earliest(&d, w->gone_by_ns);
 		waiting |= w->outstanding > 0;
 	}
