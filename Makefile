@@ -71,6 +71,7 @@ cmd_src := $(sort $(wildcard cmd/*.c))
 stub_src := $(sort $(wildcard sandbox/stub/*.c)) $(ipc_src)
 lib_src := $(ipc_src) $(sandbox_src) $(sup_src)
 
+comma := ,
 obj = $(patsubst %.c,$(B)/%.o,$(1))
 stub_obj := $(patsubst %.c,$(B)/stub/%.o,$(stub_src))
 
@@ -104,11 +105,14 @@ $(B)/knit-worker: $(stub_obj)
 # The stub travels inside the program and is started from a sealed memfd: it has no name
 # that a task could reach, and cannot differ from the supervisor that speaks to it.
 # Each start copies it, so it goes without symbols.
+define stub_image
+$(Q)$(STRIP) -o $(B)/gen/$(notdir $1) $1
+@printf '.section .rodata\n.global kn_stub_image\n.global kn_stub_image_end\n.balign 16\nkn_stub_image:\n.incbin "%s"\nkn_stub_image_end:\n.section .note.GNU-stack,"",%%progbits\n' '$(B)/gen/$(notdir $1)' > $(B)/gen/$2_image.s
+$(Q)$(CC) -c -o $@ $(B)/gen/$2_image.s
+endef
 $(B)/gen/stub_image.o: $(B)/knit-worker
 	@mkdir -p $(@D)
-	$(Q)$(STRIP) -o $(B)/gen/knit-worker $<
-	@printf '.section .rodata\n.global kn_stub_image\n.global kn_stub_image_end\n.balign 16\nkn_stub_image:\n.incbin "%s"\nkn_stub_image_end:\n.section .note.GNU-stack,"",%%progbits\n' '$(B)/gen/knit-worker' > $(B)/gen/stub_image.s
-	$(Q)$(CC) -c -o $@ $(B)/gen/stub_image.s
+	$(call stub_image,$<,stub)
 
 # The presets travel inside the program too: JSON files of policies/ as strings.
 preset_json := $(sort $(wildcard policies/*.json))
@@ -176,7 +180,7 @@ $(B)/tests/stress/%: $(B)/tests/stress/%.o $(B)/libknit.a
 	$(Q)$(CC) $(ldflags) -o $@ $^ $(lib_libs) -lpthread
 .PRECIOUS: $(B)/tests/stress/%.o
 
-fault_bin := $(B)/fault/failcall $(B)/fault/stubborn
+fault_bin := $(B)/fault/failcall $(B)/fault/stubborn $(B)/fault/knit-sandbox-evil
 $(B)/fault/failcall: $(B)/tests/fault/failcall.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
@@ -185,6 +189,23 @@ $(B)/fault/stubborn: $(B)/tests/fault/stubborn.o $(B)/libknit.a
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ldflags) -o $@ $^ $(lib_libs)
+
+# The program around a stub that lies (tests/evil): the one archive member that holds the
+# stub's image is another, all else is the same.
+evil_src := $(sort $(wildcard tests/evil/*.c))
+evil_obj := $(patsubst %.c,$(B)/stub/%.o,$(evil_src))
+evil_wrap := kn_return_publish kn_job_result_encode kn_control_begin kn_bell_ring kn_control_ack_stop
+$(B)/fault/knit-worker-evil: $(filter-out $(B)/stub/sandbox/stub/main.o,$(stub_obj)) $(evil_obj)
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(stub_ldflags) $(patsubst %,-Wl$(comma)--wrap=%,$(evil_wrap)) -o $@ $^ -lgcc
+$(B)/gen/evil_image.o: $(B)/fault/knit-worker-evil
+	@mkdir -p $(@D)
+	$(call stub_image,$<,evil)
+$(B)/fault/knit-sandbox-evil: $(call obj,$(cmd_src)) $(B)/gen/bench_task.o $(B)/gen/evil_image.o $(B)/libknit.a
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(prog_ldflags) -o $@ $^ $(lib_libs)
 
 # Each target of tests/fuzz replays its corpus here; `make fuzz F=job` searches with clang.
 fuzz_src := $(sort $(wildcard tests/fuzz/*.c))
@@ -230,9 +251,10 @@ check-integ: all $(probe_bin)
 check-hostile: all $(hostile_bin) $(probe_bin)
 	B=$(abspath $(B)) prove --timer $(PROVE_ARGS) $(sort $(wildcard tests/hostile/*.t))
 # Every system call failing once, the supervisor killed at every step, storms of deaths
-# and signals; T=inject, kill_supervisor or storm takes one. KNIT_FAULT=all: all of it.
+# and signals, a worker that lies; T=inject, kill_supervisor, storm or lies takes one.
+# KNIT_FAULT=all: all of it.
 check-fault: all $(fault_bin)
-	@for t in $(or $(T),inject kill_supervisor storm); do echo "== tests/fault/$$t.py"; \
+	@for t in $(or $(T),inject kill_supervisor storm lies); do echo "== tests/fault/$$t.py"; \
 	  B=$(abspath $(B)) $(or $(wildcard /usr/bin/python3),python3) tests/fault/$$t.py || exit 1; done
 stress: $(stress_bin)
 	@for t in $(stress_bin); do echo "== $$t"; $$t || exit 1; done

@@ -248,7 +248,7 @@ def run(place, argv, stdin=None, during=None, limit=RUN_S, but=()):
             r.bad("hangs: %s" % names(descendants(p.pid)))
             kill_all(list(descendants(p.pid)) + [p.pid])
             p.wait()
-    r.code = p.returncode
+    r.code, r.child = p.returncode, p.pid
     with open(place.path("stdout"), "rb") as f:
         r.out = f.read()
     with open(place.path("stderr"), "rb") as f:

@@ -73,6 +73,8 @@ ERRNOS = {
 }
 # kill() giving ESRCH is left out: "there is no such process" is taken as true, and who
 # lies about that has the next start remove a live supervisor's groups.
+# Nor is unshare() for root: who goes on after it mounts over the machine's own folders.
+ROOT_NEVER = {"unshare"}
 # These cannot fail.
 NEVER = set("""getpid getppid gettid getuid geteuid getgid getegid umask exit exit_group rt_sigreturn
 restart_syscall alarm set_tid_address set_robust_list""".split())
@@ -175,9 +177,12 @@ class Stop(Batch):
                 time.sleep(0.01)
             if popen.poll() is not None:
                 return
-            traced = F.stat_of(popen.pid)[0] == "failcall"
+            traced = (F.stat_of(popen.pid) or ("",))[0] == "failcall"
             for pid in F.children(popen.pid)[:1] if traced else [popen.pid]:
-                os.kill(pid, signal.SIGTERM)
+                try:
+                    os.kill(pid, signal.SIGTERM)
+                except ProcessLookupError:
+                    pass  # it ends by itself
 
     def right(self, t):
         return t["id"] == "q" and t["verdict"] == "ok" and t.get("stdout") == "now\n"
@@ -282,11 +287,12 @@ def record(s, p, argv):
     return calls
 
 
-def moments(calls, who_matters, everything):
+def moments(calls, who_matters, everything, user):
     """(kind, WHO:CALL:N@SITES) of each site: its first call, and a later one."""
     kinds, sites = roles(calls), {}
+    never = NEVER if user else NEVER | ROOT_NEVER
     for who, call, nth, site in calls:
-        if call in NEVER or not who_matters(kinds[who]):
+        if call in never or not who_matters(kinds[who]):
             continue
         at = sites.setdefault((kinds[who], call, site), {})
         at[who] = at.get(who, 0) + 1  # the second launcher does as the first
@@ -300,7 +306,7 @@ def moments(calls, who_matters, everything):
 
 
 def pairs_of(s, calls, everything):
-    n, found = moments(calls, lambda kind: True, everything)
+    n, found = moments(calls, lambda kind: True, everything, s.user or not F.ROOT)
     return n, [(s.name, kind, at, no) for kind, call, at in found for no in ERRNOS.get(call, OTHER)]
 
 

@@ -96,7 +96,8 @@ def choose(s, everything):
     place = F.Place(s.user)
     calls = inject.record(s, place, s.prepare(place))
     place.close()
-    n, found = inject.moments(calls, lambda kind: kind == "program", everything)
+    n, found = inject.moments(calls, lambda kind: kind == "program", everything,
+                              s.user or not F.ROOT)
     print("# %s: %d calls, %d sites, %d moments" % (s.name, len(calls), n, len(found)))
     return [at for _, _, at in found]
 
