@@ -16,11 +16,20 @@ bits_of(uint64_t claim_word)
 }
 
 static uint64_t
-flipped(uint64_t claim_word, uint32_t bit)
+flipped(uint64_t claim_word, uint32_t bits)
 {
 	/* The carry out of the count falls off: it wraps to 0 without touching the
 	 * bits. */
-	return (claim_word ^ bit) + (1ull << 32);
+	return (claim_word ^ bits) + (1ull << 32);
+}
+
+/* The first set bit at or after `from`, going round; mask is not 0. */
+static int
+next_bit(uint32_t mask, unsigned from)
+{
+	uint32_t above = mask & (UINT32_MAX << (from % KN_SLOTS));
+
+	return __builtin_ctz(above ? above : mask);
 }
 
 /* Bytes of a slot's inline payload that its header speaks of, never more than there
@@ -193,27 +202,68 @@ kn_submit_is_offered(const struct kn_slice *sl, int slot, uint32_t task, uint32_
 	}
 }
 
-/* ---- return lane ---- */
-
-/* The first set bit at or after `from`, going round; mask is not 0. */
-static int
-next_bit(uint32_t mask, unsigned from)
+uint32_t
+kn_submit_pending(const struct kn_slice *sl)
 {
-	uint32_t above = mask & (UINT32_MAX << (from % KN_SLOTS));
+	uint64_t word = kn_shm_load64_acquire(&sl->control->submit_claimed);  /* C2 */
+	uint32_t pub = kn_shm_load32_acquire(&sl->control->submit_published); /* C1 */
 
-	return __builtin_ctz(above ? above : mask);
+	return pub ^ bits_of(word);
 }
+
+int
+kn_submit_claim_many(const struct kn_slice *sl, unsigned *cursor, unsigned max,
+    struct kn_slot out[KN_SLOTS])
+{
+	struct kn_control *c = sl->control;
+
+	for (;;) { /* as claim() */
+		uint64_t word = kn_shm_load64_acquire(&c->submit_claimed);  /* C2 */
+		uint32_t pub = kn_shm_load32_acquire(&c->submit_published); /* C1 */
+		uint32_t pending = pub ^ bits_of(word), taken = 0;
+		unsigned at = *cursor, n = 0;
+
+		while (pending && n < max) {
+			int slot = next_bit(pending, at);
+
+			slot_read(
+			    &sl->submit_slots[slot], &out[n].head, out[n].inline_bytes);
+			pending &= ~(1u << slot);
+			taken |= 1u << slot;
+			at = (unsigned)slot + 1;
+			n++;
+		}
+		if (n == 0)
+			return 0;
+		/* Copied before claimed; what was copied is as it was published only if
+		 * nothing was taken back since the word was read. */
+		if (kn_shm_cas64_acqrel(/* C2 */
+			&c->submit_claimed, &word, flipped(word, taken))) {
+			*cursor = at;
+			return (int)n;
+		}
+	}
+}
+
+/* ---- return lane ---- */
 
 bool
 kn_return_publish(struct kn_return_tx *r, const struct kn_slice *sl,
     const struct kn_slot_head *head, const void *inline_bytes)
 {
-	uint32_t retired = kn_shm_load32_acquire(&sl->control->return_retired); /* R4 */
-	uint32_t busy = r->published ^ retired;
+	uint32_t busy = r->published ^ r->retired;
 	int slot;
 
-	if (busy == UINT32_MAX)
-		return false;
+	/* The supervisor's word is looked at only when ours says that there is no slot:
+	 * each look fetches its cache line anew. */
+	if (busy == UINT32_MAX) {
+		const uint32_t *word = &sl->control->return_retired;
+
+		r->retired = kn_shm_load32_acquire(word); /* R4 */
+		busy = r->published ^ r->retired;
+		if (busy == UINT32_MAX)
+			return false;
+	}
 	slot = next_bit(~busy, r->cursor);
 	slot_write(&sl->return_slots[slot], head, inline_bytes);
 	r->published ^= 1u << slot;

@@ -50,6 +50,15 @@ bool kn_submit_claim(const struct kn_slice *sl, int slot, struct kn_slot_head *o
 bool kn_submit_claim_task(const struct kn_slice *sl, int slot, uint32_t task,
     uint32_t gen, struct kn_slot_head *out_head, uint8_t out_inline[KN_INLINE_MAX]);
 
+/* As kn_submit_claim, for several slots by one exchange: at most max (1..KN_SLOTS) of
+ * those that are pending, from *cursor on and round, in that order into out. *cursor
+ * (any value) moves past the last one. Returns how many; 0: nothing is pending. Either
+ * all that were copied are claimed, or none and the copies are made anew. */
+int kn_submit_claim_many(const struct kn_slice *sl, unsigned *cursor, unsigned max,
+    struct kn_slot out[KN_SLOTS]);
+/* Mask of slots that are pending at this moment: two loads, nothing is claimed. */
+uint32_t kn_submit_pending(const struct kn_slice *sl);
+
 /* A look without a claim: does the slot still hold (task, gen) for us? false is final:
  * it was taken back (or claimed). true may be so no longer when the caller acts on it.
  * For a worker that keeps messages of tasks it cannot run yet: those that were taken
@@ -60,6 +69,7 @@ bool kn_submit_is_offered(
 /* ---- return lane, worker side ---- */
 struct kn_return_tx { /* starts as all zero */
 	uint32_t published;
+	uint32_t retired; /* as seen when there was no free slot: free may look busy */
 	unsigned cursor;
 };
 /* Publish; false if all 32 slots are busy (the supervisor is behind). */

@@ -1,7 +1,8 @@
 #!/bin/sh
 # tests/lint/layers.sh [ROOT]: who includes whom, and who may use which library.
 #
-#   cmd -> supervisor -> sandbox -> ipc;  supervisor -> ipc;  sandbox/stub -> ipc
+#   cmd -> supervisor -> sandbox -> ipc;  supervisor -> ipc;  sandbox/{stub,module} -> ipc
+#   sandbox/module -> include/knit/task.h, which includes nothing of ours
 #   supervisor/core -> itself, ipc/err.h, ipc/clock.h and four headers of the language
 #   sandbox never learns what a lane is; ipc includes nothing above it; nothing includes
 #   cmd or tests
@@ -49,6 +50,8 @@ files() { # DIR MAXDEPTH
 	allow sandbox 'sandbox/[a-z0-9_]+\.h|sandbox/stub/calls\.h|ipc/(err|fd|clock|layout|control)\.h' \
 		$(files sandbox 1)
 	allow sandbox/stub 'sandbox/stub/[a-z_]+\.h|ipc/[a-z_]+\.h' $(files sandbox/stub 1)
+	allow sandbox/module 'sandbox/module/[a-z_]+\.h|include/knit/task\.h|ipc/[a-z_]+\.h' $(files sandbox/module 1)
+	allow include 'knit/[a-z_]+\.h' $(files include 2)
 	allow supervisor/core 'supervisor/core/[a-z_]+\.h|ipc/(err|clock)\.h' $(files supervisor/core 1)
 	allow supervisor 'supervisor/[a-z0-9_]+\.h|supervisor/core/(event|pool)\.h|sandbox/[a-z0-9_]+\.h|ipc/[a-z_]+\.h' \
 		$(files supervisor 1)

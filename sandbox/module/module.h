@@ -1,0 +1,146 @@
+/* sandbox/module/module.h: what the resident process of a module holds.
+ *
+ * knit-worker-module is started inside of a cell, with all walls up, maps its slice,
+ * loads the module and serves calls on its only thread. Nothing here is a wall: a
+ * module can do to this process whatever it likes, and harms its own lane only.
+ *
+ *   main.c    start: record, slice, load, serve
+ *   load.c    dlopen, the init hook, names -> functions
+ *   serve.c   claim, run, answer, sleep, stop
+ *   result.c  from a task's result or error to a published answer
+ *   api.c, api_arg.c  the functions of knit/task.h
+ */
+#ifndef KN_MODULE_MODULE_H
+#define KN_MODULE_MODULE_H
+
+#include <stdarg.h>
+
+#include "include/knit/task.h"
+#include "ipc/arena.h"
+#include "ipc/call.h"
+#include "ipc/lane.h"
+#include "ipc/payload.h"
+
+/* An error in the making: the links of `e` point into `text`. */
+struct kn_mod_error {
+	struct kn_call_error e;
+	char text[KN_CALL_CAUSES][3][KN_CALL_ERROR_TEXT + 1];
+};
+
+struct kn_mod_fn {
+	int (*run)(struct knit_call *call); /* NULL: the module has none of that name */
+	char name[];
+};
+
+struct kn_mod_chunk { /* of memory that a call asked for */
+	struct kn_mod_chunk *next;
+	size_t n, at;
+	_Alignas(16) uint8_t bytes[];
+};
+
+/* The present call; there is one at a time. */
+struct knit_call {
+	const struct kn_slot_head *head;
+	const struct kn_mod_fn *fn;
+	const uint8_t *arg;
+	size_t arg_n;
+	uint64_t begun_ns;
+
+	/* The result so far. */
+	uint32_t type; /* 0: none */
+	int area;      /* >= 0: in the return area, at off */
+	uint64_t off;
+	size_t n, room;	   /* bytes; reserved bytes */
+	uint32_t reserved; /* type of a result that is being written in place, or 0 */
+	bool spoilt;	   /* the last attempt to set one failed: there is an error */
+	_Alignas(KN_LINE) uint8_t inline_bytes[KN_INLINE_MAX];
+
+	struct kn_mod_chunk *chunk; /* newest first; the oldest one is kept */
+	struct kn_mod_error error;
+};
+
+/* knit_aborted() may be asked by any thread of the module at any time; it needs these.
+ * abort_id, give_up_ns: writer the serving thread, readers any thread. 0: no time.
+ * U1 run_call store release <-> U2 knit_aborted load acquire. One of them may be of
+ * the next call already: a thread that outlives its call asks about another's anyway.
+ * A writer that dies takes its readers along. */
+struct kn_mod_abort {
+	uint32_t abort_id;
+	uint64_t give_up_ns;
+	/* gave_up: writers any thread, reader the serving one: some thread was told to
+	 * give up. U3 knit_aborted store release <-> U4 kn_mod_answer load acquire. A
+	 * writer that dies takes its reader along. */
+	uint32_t gave_up;
+};
+
+struct kn_mod {
+	struct kn_map slice_map;
+	struct kn_slice slice;
+	struct kn_return_tx tx;
+	struct kn_payload pay;
+	int bell;
+
+	struct kn_resident record; /* strings point into a mapping that stays */
+	uint32_t worker;
+
+	void *handle;
+	bool failed; /* to load: load_error says why */
+	struct kn_mod_error load_error;
+	struct kn_mod_fn *fns[KN_FN_MAX];
+
+	unsigned cursor;
+	uint64_t usual_ns; /* how long calls take, by the worst of late */
+	bool waited;	   /* for room, while it answered the present call */
+	struct kn_slot batch[KN_SLOTS];
+	struct kn_mod_abort abort;
+	struct knit_call call;
+};
+extern struct kn_mod kn_mod; /* the process has one */
+
+/* Load the module and run its hook. What goes wrong is kept for who asks. */
+void kn_mod_load(struct kn_mod *m);
+/* The function of a call, by its number, or by its name if that came along. NULL: the
+ * call has no name though it should; the call's error is set. */
+const struct kn_mod_fn *kn_mod_find(
+    struct kn_mod *m, const struct kn_slot_head *head, const uint8_t *payload);
+/* "a, b, c": the tasks that the module exports, at most n bytes of it. */
+void kn_mod_list(struct kn_mod *m, char *out, size_t n);
+
+/* Serve until told to stop. */
+void kn_mod_serve(struct kn_mod *m);
+/* Nothing can go on: say so on standard error and end the process. */
+_Noreturn void kn_mod_die(const char *what) __attribute__((cold));
+/* Let some time pass until there is room in the lane or the area: the supervisor is
+ * behind. Ends the process when told to stop. `round` counts from 0. */
+void kn_mod_wait_for_room(struct kn_mod *m, unsigned round);
+
+/* ---- errors ---- */
+
+void kn_mod_error_clear(struct kn_mod_error *e);
+/* Add a link; false if there are eight. */
+bool kn_mod_error_add(
+    struct kn_mod_error *e, const char *name, const char *format, va_list ap);
+void kn_mod_error_set(struct kn_mod_error *e, const char *name, const char *format, ...)
+    KNIT_PRINTF(3, 4);
+
+/* ---- results ---- */
+
+void kn_mod_result_clear(struct kn_mod *m, struct knit_call *call);
+/* Room for a result of n bytes; NULL with the call's error set if it is too much. */
+void *kn_mod_result_room(
+    struct kn_mod *m, struct knit_call *call, uint32_t type, size_t n);
+/* n bytes of the room are the result; -1 with the error set if they are not of the
+ * type. */
+int kn_mod_result_take(
+    struct kn_mod *m, struct knit_call *call, uint32_t type, size_t n);
+/* Publish the answer to `head`: value or error (flags KN_CALL_FAILED), and ring. */
+void kn_mod_answer_value(struct kn_mod *m, struct knit_call *call, uint64_t ended_ns);
+/* e is left as it is; flags beside KN_CALL_FAILED. */
+void kn_mod_answer_error(struct kn_mod *m, struct knit_call *call,
+    const struct kn_mod_error *e, uint32_t flags, uint64_t ended_ns);
+void kn_mod_publish(
+    struct kn_mod *m, const struct kn_slot_head *head, const void *inline_bytes);
+/* Ready for the next call: its memory goes, and all that was set. */
+void kn_mod_call_clear(struct knit_call *call);
+
+#endif

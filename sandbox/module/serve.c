@@ -1,0 +1,284 @@
+/* sandbox/module/serve.c: claim, run, answer, sleep, stop.
+ *
+ * Short calls are claimed several at a time, which saves an exchange of cache lines for
+ * each; long ones singly, so that what another worker could do does not wait here. The
+ * begun word says at every moment which of them runs: if the process dies, that one is
+ * answered for, and the others go to another worker.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ipc/bell.h"
+#include "ipc/clock.h"
+#include "ipc/control.h"
+#include "ipc/park.h"
+#include "ipc/shm.h"
+#include "sandbox/module/module.h"
+
+enum {
+	BATCH_NS = 20 * 1000, /* of work claimed at once, as far as can be told */
+	SPINS_A_LOOK = 64,    /* at the clock and the stop word */
+	ROOM_SPINS = 1000,    /* before sleeping for room */
+	ROOM_SLEEP_NS = 1000 * 1000,
+};
+
+static void
+pause_once(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* ---- answers ---- */
+
+static void
+ring(struct kn_mod *m)
+{
+	errno = 0;
+	/* A task that closed it harms itself: nobody would hear of its results. */
+	if (!kn_bell_ring(m->slice.control, m->bell) && errno != 0)
+		kn_mod_die("the doorbell is gone: a task closed a descriptor that it "
+			   "did not open");
+}
+
+static void
+end_when_told(struct kn_mod *m)
+{
+	if (!kn_control_stopping(m->slice.control))
+		return;
+	kn_control_ack_stop(m->slice.control);
+	exit(0);
+}
+
+void
+kn_mod_wait_for_room(struct kn_mod *m, unsigned round)
+{
+	const struct timespec t = { 0, ROOM_SLEEP_NS };
+
+	m->waited = true;
+	if (round < ROOM_SPINS) {
+		pause_once();
+		return;
+	}
+	if (round == ROOM_SPINS)
+		ring(m);
+	end_when_told(m);
+	(void)nanosleep(&t, NULL);
+}
+
+void
+kn_mod_publish(
+    struct kn_mod *m, const struct kn_slot_head *head, const void *inline_bytes)
+{
+	for (unsigned round = 0;
+	     !kn_return_publish(&m->tx, &m->slice, head, inline_bytes); round++)
+		kn_mod_wait_for_room(m, round);
+	ring(m);
+}
+
+/* ---- one call ---- */
+
+static void
+answer_ping(struct kn_mod *m, const struct kn_slot *slot, uint64_t now_ns)
+{
+	struct knit_call *call = &m->call;
+
+	if (m->failed) {
+		call->head = &slot->head;
+		call->begun_ns = now_ns;
+		kn_mod_answer_error(m, call, &m->load_error, 0, now_ns);
+		return;
+	}
+	if (slot->head.area != KN_AREA_INLINE || slot->head.payload_len > KN_INLINE_MAX)
+		kn_mod_die("a ping that is no ping");
+	kn_mod_publish(m, &slot->head, slot->inline_bytes);
+}
+
+/* Where the payload lies; the supervisor is whom we take orders from, but a number out
+ * of range would only crash later. */
+static const uint8_t *
+payload_of(struct kn_mod *m, const struct kn_slot *slot)
+{
+	const struct kn_slot_head *h = &slot->head;
+	uint64_t max = m->slice.submit_area_bytes;
+
+	if (h->name_n > h->payload_len)
+		kn_mod_die("a call's name is longer than the call");
+	if (h->area == KN_AREA_INLINE) {
+		if (h->payload_len > KN_INLINE_MAX)
+			kn_mod_die("an inline payload that is too long");
+		return slot->inline_bytes;
+	}
+	if (h->area >= KN_AREAS || h->payload_off > max ||
+	    h->payload_len > max - h->payload_off)
+		kn_mod_die("a payload outside of the area");
+	return m->slice.submit_area + h->payload_off;
+}
+
+static void
+refuse(struct kn_mod *m, struct knit_call *call, uint64_t now_ns)
+{
+	char list[KN_CALL_ERROR_TEXT / 2];
+	struct kn_mod_error *e = &call->error;
+
+	if (m->failed) {
+		kn_mod_answer_error(m, call, &m->load_error, 0, now_ns);
+		return;
+	}
+	kn_mod_list(m, list, sizeof list);
+	kn_mod_error_set(e, "NotFoundError", "the module exports no task %s; it has %s",
+	    call->fn ? call->fn->name : "of that number", list[0] ? list : "none");
+	kn_mod_answer_error(m, call, e, KN_CALL_NOT_FOUND, now_ns);
+}
+
+/* What came of it: a value, or an error if the task says so or set no whole result. */
+static void
+settle(struct kn_mod *m, struct knit_call *call, int r, uint64_t ended_ns)
+{
+	struct kn_mod_error *e = &call->error;
+
+	if (r == 0 && !call->spoilt && !call->reserved) {
+		kn_mod_answer_value(m, call, ended_ns);
+		return;
+	}
+	if (r == 0 && !call->spoilt)
+		kn_mod_error_set(e, "ResultError",
+		    "task %s reserved a result and did not commit it", call->fn->name);
+	else if (e->e.n == 0)
+		kn_mod_error_set(e, "Error", "task %s returned %d", call->fn->name, r);
+	kn_mod_result_clear(m, call);
+	kn_mod_answer_error(m, call, e, 0, ended_ns);
+}
+
+static uint64_t
+run_call(struct kn_mod *m, const struct kn_slot *slot, uint64_t now_ns)
+{
+	const struct kn_slot_head *h = &slot->head;
+	struct knit_call *call = &m->call;
+	uint64_t ended_ns;
+	int r = -1;
+
+	call->head = h;
+	call->arg = payload_of(m, slot);
+	call->arg_n = h->payload_len - h->name_n;
+	call->begun_ns = now_ns;
+	call->fn = m->failed ? NULL : kn_mod_find(m, h, call->arg);
+	kn_shm_store32_release(&m->abort.abort_id, h->abort); /* U1 */
+	kn_shm_store64_release(				      /* U1 */
+	    &m->abort.give_up_ns, kn_clock_after_ms(now_ns, h->soft_ms));
+	if (call->fn && call->fn->run)
+		r = call->fn->run(call);
+	ended_ns = kn_clock_now();
+	if (h->area != KN_AREA_INLINE)
+		kn_payload_free(&m->slice.control->submit_freed, (int)h->area);
+	m->waited = false;
+	if (call->fn && call->fn->run)
+		settle(m, call, r, ended_ns);
+	else
+		refuse(m, call, ended_ns);
+	kn_mod_call_clear(call);
+	return m->waited ? kn_clock_now() : ended_ns;
+}
+
+/* Returns when it was over: that is when the next one of a batch begins. */
+static uint64_t
+serve_one(struct kn_mod *m, const struct kn_slot *slot, uint64_t now_ns)
+{
+	kn_control_begin(m->slice.control, slot->head.task, slot->head.gen, now_ns);
+	if (slot->head.kind == KN_REQ_CALL)
+		return run_call(m, slot, now_ns);
+	if (slot->head.kind != KN_REQ_PING)
+		kn_mod_die("a request of an unknown kind");
+	answer_ping(m, slot, now_ns);
+	return kn_clock_now();
+}
+
+/* ---- the loop ---- */
+
+/* By the worst of late: one long call is enough to become careful, several short ones
+ * to become bold again. */
+static void
+learn(struct kn_mod *m, uint64_t took_ns)
+{
+	if (took_ns >= m->usual_ns)
+		m->usual_ns = took_ns;
+	else
+		m->usual_ns -= (m->usual_ns - took_ns + 7) / 8;
+}
+
+static unsigned
+batch_size(const struct kn_mod *m)
+{
+	uint64_t n = BATCH_NS / (m->usual_ns + 1);
+
+	if (n < 1)
+		return 1;
+	return n < KN_SLOTS ? (unsigned)n : KN_SLOTS;
+}
+
+static void
+spin(struct kn_mod *m)
+{
+	struct kn_control *c = m->slice.control;
+	uint64_t until;
+
+	if (m->record.spin_us == 0)
+		return;
+	until = kn_clock_now() + 1000ull * m->record.spin_us;
+	do {
+		for (int i = 0; i < SPINS_A_LOOK; i++) {
+			if (kn_submit_pending(&m->slice))
+				return;
+			pause_once();
+		}
+	} while (kn_clock_now() < until && !kn_control_stopping(c));
+}
+
+static void
+wait_for_work(struct kn_mod *m)
+{
+	struct kn_control *c = m->slice.control;
+	uint32_t seen;
+
+	spin(m);
+	if (kn_submit_pending(&m->slice))
+		return;
+	seen = kn_park_begin(c);
+	if (kn_submit_pending(&m->slice) || kn_control_stopping(c))
+		kn_park_end(c);
+	else
+		kn_park(c, seen);
+}
+
+void
+kn_mod_serve(struct kn_mod *m)
+{
+	struct kn_control *c = m->slice.control;
+
+	m->call.area = -1;
+	m->usual_ns = BATCH_NS;
+	while (!kn_control_stopping(c)) {
+		int n = kn_submit_claim_many(
+		    &m->slice, &m->cursor, batch_size(m), m->batch);
+		uint64_t now;
+
+		if (n == 0) {
+			wait_for_work(m);
+			continue;
+		}
+		now = kn_clock_now();
+		for (int i = 0; i < n; i++) {
+			uint64_t over = serve_one(m, &m->batch[i], now);
+
+			learn(m, over - now);
+			now = over;
+		}
+		kn_control_end(c);
+	}
+	kn_control_ack_stop(c);
+}
