@@ -115,6 +115,14 @@ read_until(int fd, char *buf, size_t cap)
 }
 
 int
+kn_fd_hung_up(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = 0 };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+int
 kn_fd_read_all(int fd, size_t max, char **out, size_t *out_n, struct kn_err *e)
 {
 	char *buf = NULL;

@@ -21,6 +21,8 @@ int kn_fd_take(int *fd);   /* move out: returns *fd, leaves -1 */
  * of ours is ever 0 to 2. *out_closed gets a bit per stream that was closed. */
 int kn_fd_reserve_stdio(unsigned *out_closed, struct kn_err *e);
 int kn_fd_write_all(int fd, const void *p, size_t n); /* 0, or -1 with errno */
+/* Whether the other end of a socket or pipe has gone. */
+int kn_fd_hung_up(int fd);
 /* Read the whole of fd, at most max bytes, into a fresh NUL-terminated buffer
  * (caller frees). Fails with KN_EK_CONFIG if there is more than max. */
 int kn_fd_read_all(int fd, size_t max, char **out, size_t *out_n, struct kn_err *e);

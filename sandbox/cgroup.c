@@ -21,14 +21,16 @@
 #include "sandbox/cgroup_tree.h"
 
 enum {
-	CLOSE_WAIT_MS = 2000,  /* at the end: the killed may hold much memory */
-	PREPARE_WAIT_MS = 1000 /* a predecessor's last processes */
+	CLOSE_WAIT_MS = 2000,	/* at the end: the killed may hold much memory */
+	PREPARE_WAIT_MS = 1000, /* a predecessor's last processes */
+	NAMES_MAX = 16 /* directories of one worker, all but one of the dying */
 };
 
 struct worker_group {
 	bool made;
-	int w_fd[KN_CGROUP_TREES_MAX];	  /* its cap */
-	int leaf_fd[KN_CGROUP_TREES_MAX]; /* where it lives */
+	unsigned name[KN_CGROUP_TREES_MAX]; /* which of its names it has there */
+	int w_fd[KN_CGROUP_TREES_MAX];	    /* its cap */
+	int leaf_fd[KN_CGROUP_TREES_MAX];   /* where it lives */
 	int join_fd[KN_CGROUP_TREES_MAX]; /* a write of "0" to it moves the writer in */
 };
 struct kn_cgroup {
@@ -67,9 +69,12 @@ worker_forget(struct worker_group *g)
 }
 
 static void
-worker_name(uint32_t w, char buf[16])
+worker_name(uint32_t w, unsigned which, char buf[16])
 {
-	snprintf(buf, 16, "w%u", (unsigned)w);
+	if (which == 0)
+		snprintf(buf, 16, "w%u", (unsigned)w);
+	else
+		snprintf(buf, 16, "w%u.%u", (unsigned)w, which);
 }
 
 int
@@ -176,9 +181,9 @@ cap_memory(const struct kn_cgroup_tree *t, int fd, uint64_t memory)
 /* A directory made now; what a predecessor left there, whose processes had not gone at
  * its release, is removed. */
 static int
-make_fresh(int parent_fd, const char *name)
+make_fresh(int parent_fd, const char *name, unsigned wait_ms)
 {
-	uint64_t deadline = kn_clock_after_ms(kn_clock_now(), PREPARE_WAIT_MS);
+	uint64_t deadline = wait_ms ? kn_clock_after_ms(kn_clock_now(), wait_ms) : 0;
 
 	if (mkdirat(parent_fd, name, 0755) == 0)
 		return kn_cgroup_dir_open(parent_fd, name);
@@ -191,15 +196,36 @@ make_fresh(int parent_fd, const char *name)
 	return kn_cgroup_dir_open(parent_fd, name);
 }
 
+/* A killed process may take long to go (memory to be given up, a frozen group), and
+ * other workers are not to wait for that: the next one gets another directory. */
+static int
+make_worker(const struct kn_cgroup_tree *t, uint32_t w, unsigned *out_which)
+{
+	int fd = -1;
+
+	for (unsigned i = 0; i < NAMES_MAX && fd < 0; i++) {
+		bool last = i + 1 == NAMES_MAX;
+		char name[16];
+
+		worker_name(w, i, name);
+		fd = make_fresh(t->pool_fd, name, last ? PREPARE_WAIT_MS : 0);
+		if (fd < 0 && errno != EBUSY && errno != ENOTEMPTY)
+			break;
+		*out_which = i;
+	}
+	return fd;
+}
+
 /* The worker's directory in one tree, ready to have a leaf. */
 static int
-open_worker(const struct kn_cgroup *g, const struct kn_cgroup_tree *t, const char *name)
+open_worker(const struct kn_cgroup *g, const struct kn_cgroup_tree *t, uint32_t w,
+    unsigned *out_which)
 {
 	int fd;
 
 	if (is_sole(g))
 		return fcntl(t->pool_fd, F_DUPFD_CLOEXEC, 0);
-	fd = make_fresh(t->pool_fd, name);
+	fd = make_worker(t, w, out_which);
 	if (fd >= 0 && t->v2 &&
 	    (((t->ctl & KN_CTL_MEMORY) != 0 &&
 		 kn_cgroup_dir_write(fd, "cgroup.subtree_control", "+memory") < 0) ||
@@ -210,14 +236,13 @@ open_worker(const struct kn_cgroup *g, const struct kn_cgroup_tree *t, const cha
 }
 
 static int
-make_dirs(
-    const struct kn_cgroup *g, size_t i, struct worker_group *wg, const char *name)
+make_dirs(const struct kn_cgroup *g, size_t i, struct worker_group *wg, uint32_t w)
 {
 	const struct kn_cgroup_tree *t = &g->tree[i];
 
-	if ((wg->w_fd[i] = open_worker(g, t, name)) < 0)
+	if ((wg->w_fd[i] = open_worker(g, t, w, &wg->name[i])) < 0)
 		return -1;
-	wg->leaf_fd[i] = has_leaf(t) ? make_fresh(wg->w_fd[i], "t")
+	wg->leaf_fd[i] = has_leaf(t) ? make_fresh(wg->w_fd[i], "t", PREPARE_WAIT_MS)
 				     : fcntl(wg->w_fd[i], F_DUPFD_CLOEXEC, 0);
 	if (wg->leaf_fd[i] < 0)
 		return -1;
@@ -237,12 +262,12 @@ kn_cgroup_prepare(
 	char name[16];
 
 	kn_cgroup_release(g, w);
-	worker_name(w, name);
+	worker_name(w, 0, name);
 	wg->made = true;
 	for (size_t i = 0; i < g->tree_n; i++) {
 		const struct kn_cgroup_tree *t = &g->tree[i];
 
-		if (make_dirs(g, i, wg, name) < 0) {
+		if (make_dirs(g, i, wg, w) < 0) {
 			kn_err_sys(e, KN_EK_HOST, "make cgroup %s/%s", t->name, name);
 			goto fail;
 		}
@@ -388,10 +413,11 @@ kn_cgroup_release(struct kn_cgroup *g, uint32_t w)
 		if (g->w[w].w_fd[i] >= 0 && has_leaf(&g->tree[i]))
 			unlinkat(g->w[w].w_fd[i], "t", AT_REMOVEDIR);
 	worker_forget(&g->w[w]);
-	worker_name(w, name);
 	/* Not waited for: the loop goes on, and what is still dying is dealt with by
 	 * the next prepare or at the close. */
-	for (size_t i = 0; i < g->tree_n && !is_sole(g); i++)
+	for (size_t i = 0; i < g->tree_n && !is_sole(g); i++) {
+		worker_name(w, g->w[w].name[i], name);
 		kn_cgroup_dir_remove(g->tree[i].pool_fd, name, 0);
+	}
 	g->w[w].made = false;
 }

@@ -52,7 +52,10 @@ int kn_launch_boot(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
     struct kn_err *e);
 /* Kill all of worker w, best means first: cgroup.kill, then SIGKILL to proc. */
 void kn_launch_kill(struct kn_launcher *l, uint32_t w, const struct kn_launched *lw);
-/* After the reap: release cgroup directories and descriptors. */
+/* After the reap: wait, a second at most, until what the launcher started has gone too.
+ * For the end of a pool: a loop watches the socket for its end instead. */
+void kn_launch_await_gone(const struct kn_launched *lw);
+/* After the reap: release cgroup directories and descriptors. Waits for nobody. */
 void kn_launch_release(struct kn_launcher *l, uint32_t w, struct kn_launched *lw);
 /* The whole argument vector as it would be executed, for --dry-run: NULL-terminated,
  * owned by the launcher. */

@@ -84,11 +84,12 @@ kn_launch_explain(const struct kn_launcher *l, const char *stderr_text, int wait
 	if (shown[0] == '\0') {
 		if (WIFSIGNALED(wait_status))
 			kn_err_set(e, KN_EK_LAUNCH,
-			    "%s: ended by signal %d before the worker was ready",
+			    "bwrap %s: ended by signal %d before the worker was ready",
 			    l->bwrap, WTERMSIG(wait_status));
 		else
 			kn_err_set(e, KN_EK_LAUNCH,
-			    "%s: ended with status %d before the worker was ready",
+			    "bwrap %s: ended with status %d before the worker was "
+			    "ready",
 			    l->bwrap, WEXITSTATUS(wait_status));
 		hint_named(e);
 		return;

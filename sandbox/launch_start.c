@@ -275,13 +275,13 @@ kn_launch_kill(struct kn_launcher *l, uint32_t w, const struct kn_launched *lw)
 /* The launcher's end comes before its sandbox's: the stub is killed by the kernel as
  * its PID namespace goes. A process gives up its memory before its descriptors, so the
  * end of the private socket says that nobody in there has the slice mapped any more. */
-static void
-await_gone(int sock)
+void
+kn_launch_await_gone(const struct kn_launched *lw)
 {
 	uint64_t deadline = kn_clock_after_ms(kn_clock_now(), GONE_WAIT_MS);
-	struct pollfd p = { .fd = sock, .events = 0 };
+	struct pollfd p = { .fd = lw->sock, .events = 0 };
 
-	while (sock >= 0) {
+	while (lw->sock >= 0) {
 		int left = kn_clock_poll_ms(kn_clock_now(), deadline);
 
 		if (left == 0 || poll(&p, 1, left) > 0)
@@ -295,7 +295,6 @@ kn_launch_release(struct kn_launcher *l, uint32_t w, struct kn_launched *lw)
 	kn_launch_kill(l, w, lw);
 	if (lw->proc.pidfd >= 0)
 		kn_proc_close(&lw->proc);
-	await_gone(lw->sock);
 	l->guard.groups[w] = 0;
 	kn_cgroup_release(l->cgroup, w);
 	kn_fd_close(&lw->sock);

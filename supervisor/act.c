@@ -105,6 +105,7 @@ static int
 launch(struct kn_wk *w, struct kn_err *e)
 {
 	struct kn_sup *s = w->sup;
+	bool watched;
 
 	w->spawned_ns = kn_clock_now(); /* what "after=" in the log counts from */
 	if (kn_launch_start(s->launcher, w->index, w->incarnation, &w->lw, e) < 0)
@@ -112,12 +113,19 @@ launch(struct kn_wk *w, struct kn_err *e)
 	w->live = true;
 	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "spawned pid=%d incarnation=%u",
 	    (int)w->lw.proc.pid, w->incarnation);
+	watched = kn_view_open(w, e) == 0;
 	/* one that has ended already says why on its stderr and by its status */
-	if ((boot(w, e) == 0 || e->sys == EPIPE || e->sys == ECONNRESET) &&
-	    kn_view_open(w, e) == 0)
+	if (watched && (boot(w, e) == 0 || e->sys == EPIPE || e->sys == ECONNRESET))
 		return 0;
 	kn_launch_kill(s->launcher, w->index, &w->lw);
+	if (watched && (s->most_ready > 0 || !is_fatal(e))) {
+		/* Others are at work: its end is awaited as any worker's. */
+		w->unborn = w->boot_failed = true;
+		w->boot_err = *e;
+		return 0;
+	}
 	kn_proc_close(&w->lw.proc);
+	kn_launch_await_gone(&w->lw);
 	kn_act_release(w);
 	return -1;
 }
@@ -130,16 +138,18 @@ act_spawn(struct kn_sup *s, const struct kn_action *a)
 		.worker = a->worker,
 		.incarnation = a->incarnation };
 	struct kn_err e;
-	bool held;
+	int held;
 
 	kn_err_clear(&e);
-	held = w->held;
+	if (w->held_sock >= 0 && kn_fd_hung_up(w->held_sock))
+		kn_fd_close(&w->held_sock); /* gone in the meantime */
+	held = w->held_sock;
 	fresh(w, a->incarnation);
-	w->held = held;
-	if (held)
+	w->held_sock = held;
+	if (held >= 0)
 		kn_err_set(&e, KN_EK_LAUNCH,
 		    "a process of the one before it still holds its memory");
-	if (held || launch(w, &e) < 0) {
+	if (held >= 0 || launch(w, &e) < 0) {
 		if (strncmp(e.msg, "worker ", 7) != 0) /* a launch has said it */
 			kn_err_wrap(&e, "worker %u", w->index);
 		KN_LOG(

@@ -99,7 +99,10 @@ struct kn_wk {
 	const char *bad;     /* violated field, NULL: none */
 	bool bad_fed, boot_failed, rang, exited;
 	bool late; /* killed because it was not ready in time */
-	bool held; /* something outlived its launcher with the slice mapped: no reuse */
+	bool
+	    unborn; /* its boot record could not be sent: what it says counts nothing */
+	int held_sock; /* something outlived its launcher with the slice mapped: no
+			  reuse until this socket has ended; -1: nothing did */
 	int wait_status;
 	uint64_t spawned_ns, results, idle_rings;
 	struct kn_launched lw;

@@ -6,7 +6,6 @@
  * which could still write into the slice.
  */
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -86,15 +85,6 @@ on_message(struct kn_wk *w, size_t got, int *fds, int fd_n)
 		kn_fd_close(&fds[i]);
 }
 
-/* An empty datagram and the end of the socket look alike to recvmsg. */
-static bool
-hung_up(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR));
-}
-
 void
 kn_view_socket(struct kn_wk *w)
 {
@@ -106,7 +96,7 @@ kn_view_socket(struct kn_wk *w)
 		ssize_t n = kn_fd_recv(
 		    w->lw.sock, s->msg, sizeof s->msg, fds, KN_MSG_FDS_MAX, &fd_n, 1);
 
-		if (n > 0 && w->bad) {
+		if (n > 0 && (w->bad || w->unborn)) {
 			for (int k = 0; k < fd_n; k++)
 				kn_fd_close(&fds[k]);
 			continue;
@@ -128,7 +118,8 @@ kn_view_socket(struct kn_wk *w)
 			kn_view_violation(w, "socket.descriptors");
 			continue;
 		}
-		if (n == 0 && !hung_up(w->lw.sock)) {
+		/* an empty datagram and the end of the socket look alike */
+		if (n == 0 && !kn_fd_hung_up(w->lw.sock)) {
 			kn_view_violation(w, "socket.empty");
 			continue;
 		}
@@ -365,6 +356,9 @@ kn_view_gone(struct kn_wk *w, uint64_t now_ns)
 	kn_view_socket(w);
 	if (!w->sock_eof && now_ns < w->gone_by_ns)
 		return;
-	w->held = !w->sock_eof;
+	if (!w->sock_eof) {
+		kn_loop_del(&w->sup->loop, &w->w_sock);
+		w->held_sock = kn_fd_take(&w->lw.sock);
+	}
 	tell_gone(w);
 }

@@ -97,6 +97,7 @@ alloc_tables(struct kn_sup *s, const struct kn_pool_config *c, struct kn_err *e)
 		s->wk[i].sup = s;
 		s->wk[i].index = i;
 		s->wk[i].lw = (struct kn_launched)KN_LAUNCHED_NONE;
+		s->wk[i].held_sock = -1;
 	}
 	for (uint32_t i = s->task_max; i-- > 0;) {
 		struct kn_entry *n = &s->entry[i];
@@ -290,10 +291,12 @@ end_workers(struct kn_sup *s)
 	for (uint32_t i = 0; s->wk && i < s->worker_n; i++) {
 		struct kn_wk *w = &s->wk[i];
 
+		kn_fd_close(&w->held_sock);
 		if (!w->live)
 			continue;
 		kn_launch_kill(s->launcher, i, &w->lw);
 		kn_proc_close(&w->lw.proc);
+		kn_launch_await_gone(&w->lw);
 		kn_act_release(w);
 	}
 }

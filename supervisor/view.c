@@ -260,7 +260,7 @@ kn_view_look(struct kn_wk *w)
 {
 	unsigned n = 0;
 
-	if (w->bad)
+	if (w->bad || w->unborn)
 		return 0;
 	while (!w->bad && n < 2 * KN_SLOTS && take_one(w))
 		n++;
