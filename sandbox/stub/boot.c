@@ -144,6 +144,8 @@ keep_record(struct kn_stub *s, const struct kn_boot *b)
 		b->collect_total_max, b->collect_count_max };
 	kn_mounts_opts(s->tmp_opts, b->tmp_bytes, b->tmp_inodes, "1777");
 	kn_mounts_opts(s->shm_opts, b->shm_bytes, 0, "1777");
+	kn_mounts_opts(s->task_opts, b->task_bytes, b->task_inodes, "0755");
+	kn_fresh_init(s->fresh);
 	memcpy(s->cell_bpf, b->cell_bpf, (size_t)b->cell_bpf_n * sizeof s->cell_bpf[0]);
 	s->cell_bpf_n = b->cell_bpf_n;
 }
@@ -239,21 +241,35 @@ set_walls(struct kn_stub *s, const struct kn_boot *b)
 	return r < 0 ? fail(s, KN_BSTEP_FILTER, r, NULL) : 0;
 }
 
+/* Whole pages between two addresses. */
+static void
+give_back(uintptr_t from, uintptr_t to)
+{
+	const uintptr_t mask = ~(uintptr_t)(KN_PAGE - 1);
+
+	from = (from + KN_PAGE - 1) & mask;
+	to &= mask;
+	if (from < to)
+		(void)KN_SYS3(SYS_madvise, from, to - from, MADV_DONTNEED);
+}
+
+void
+kn_shed_job(const struct kn_stub *s, const uint8_t *area, size_t n)
+{
+	give_back((uintptr_t)area, (uintptr_t)area + n);
+	if (s->refs_fd >= 0)
+		kn_sys_pwrite(s->refs_fd, "5", 1, 0);
+}
+
 /* What the start touched and serving does not need: a task's max_rss begins at ours
  * (exec keeps the peak of the memory it leaves), and every worker has these pages. */
 static void
 shed_memory(const struct kn_stub *s, struct kn_boot_bind *binds, size_t binds_n)
 {
 	extern const char __executable_start[], etext[];
-	const uintptr_t mask = ~(uintptr_t)(KN_PAGE - 1);
-	uintptr_t from = (uintptr_t)binds, to = (uintptr_t)(binds + binds_n) & mask;
 
-	from = (from + KN_PAGE - 1) & mask;
-	if (from < to)
-		(void)KN_SYS3(SYS_madvise, from, to - from, MADV_DONTNEED);
-	from = (uintptr_t)__executable_start & mask;
-	to = (uintptr_t)etext & mask;
-	(void)KN_SYS3(SYS_madvise, from, to - from, MADV_DONTNEED);
+	give_back((uintptr_t)binds, (uintptr_t)(binds + binds_n));
+	give_back((uintptr_t)__executable_start, (uintptr_t)etext);
 	if (s->refs_fd >= 0)
 		kn_sys_pwrite(s->refs_fd, "5", 1, 0);
 }

@@ -35,6 +35,9 @@
 	X(fsmount, "its descriptor") \
 	X(socketpair, "sockets that a task left are looked for when one is closed") \
 	X(clone3, "init in new namespaces; the task") \
+	X(umount2, "a file system that a task has used leaves the template") \
+	X(flistxattr, "whether a task has used it") \
+	X(fstatfs, "whether a task has used it") \
 	X(open_tree, "binds below a directory that a cell covers") \
 	X(mount, "/tmp, /dev/shm, /proc of a cell") \
 	X(move_mount, "/task and the binds above into place") \

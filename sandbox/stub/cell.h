@@ -43,6 +43,7 @@ struct kn_cell {
 	struct kn_cell_rlimit rlimits[KN_CELL_RLIMITS_MAX];
 	uint32_t rlimit_n;
 	const struct kn_land *land;
+	bool land_prepared; /* its rules are */
 	const struct sock_filter *bpf;
 	uint32_t bpf_n;
 

@@ -191,7 +191,7 @@ kn_exec_task(void *cell)
 
 	go_first(c);
 	take_streams(c);
-	r = kn_wall_land_restrict(c->land);
+	r = kn_wall_land_restrict(c->land, c->land_prepared);
 	if (r < 0)
 		fail(c, KN_EXEC_WALL, r, "Landlock");
 	keep_descriptors(c);

@@ -1,8 +1,10 @@
 /* sandbox/stub/landlock.c: the file rules of a task (sandbox/stub/wall.h).
  *
  * A second wall behind the mount namespace: a writable mount that stands where nobody
- * meant it to be is still not written to. The rules name a cell's own /tmp, /task and
- * /proc, so they are made anew for each cell: one ruleset, about six rules.
+ * meant it to be is still not written to. The rules name a cell's own /tmp, /dev/shm
+ * and /task, so they are made anew for each cell that has others than the one before:
+ * one ruleset, about five rules. /proc needs none: it is mounted read-only, and reading
+ * is allowed from / on.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -63,6 +65,7 @@ kn_wall_land_open(
 	const int flags = O_PATH | O_CLOEXEC;
 
 	l->abi = abi;
+	l->ready_fd = -1;
 	if (abi == 0)
 		return 0;
 	l->root_fd = kn_sys_openat(AT_FDCWD, "/", flags, 0);
@@ -118,8 +121,6 @@ allow_all(const struct kn_land *l, int ruleset)
 		r = allow(
 		    ruleset, l->dev_fd, (FS_READ | FS_WRITE_FILE | FS_IOCTL_DEV) & all);
 	if (r == 0)
-		r = allow_path(ruleset, "/proc", FS_READ | FS_WRITE_FILE);
-	if (r == 0)
 		r = allow_path(ruleset, "/tmp", all);
 	if (r == 0)
 		r = allow_path(ruleset, "/dev/shm", all);
@@ -131,15 +132,14 @@ allow_all(const struct kn_land *l, int ruleset)
 	return r;
 }
 
-int
-kn_wall_land_restrict(const struct kn_land *l)
+/* The rules for the file systems that stand here now: a descriptor. */
+static int
+make_rules(const struct kn_land *l)
 {
 	struct ruleset_attr a = { handled_fs(l->abi), 0, 0 };
 	size_t size = l->abi >= 6 ? sizeof a : sizeof a.handled_fs;
 	int ruleset, r;
 
-	if (l->abi == 0)
-		return 0;
 	if (l->abi >= 6)
 		a.scoped = SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL;
 	ruleset = (int)KN_SYS3(SYS_landlock_create_ruleset, &a, size, 0);
@@ -147,8 +147,35 @@ kn_wall_land_restrict(const struct kn_land *l)
 		return ruleset;
 	r = allow_all(l, ruleset);
 	if (r == 0)
-		r = (int)KN_SYS2(SYS_landlock_restrict_self, ruleset, 0);
+		return ruleset;
 	kn_sys_close(ruleset);
+	return r;
+}
+
+void
+kn_wall_land_prepare(struct kn_land *l, uint64_t made)
+{
+	if (l->abi == 0 || (l->ready_fd >= 0 && l->ready_made == made))
+		return;
+	kn_sys_close(l->ready_fd);
+	l->ready_fd = make_rules(l);
+	l->ready_made = made;
+}
+
+int
+kn_wall_land_restrict(const struct kn_land *l, bool prepared)
+{
+	bool own = !prepared || l->ready_fd < 0;
+	int ruleset, r;
+
+	if (l->abi == 0)
+		return 0;
+	ruleset = own ? make_rules(l) : l->ready_fd;
+	if (ruleset < 0)
+		return ruleset;
+	r = (int)KN_SYS2(SYS_landlock_restrict_self, ruleset, 0);
+	if (own)
+		kn_sys_close(ruleset);
 	/* Where signals are within the rules, one to init (of the same user) shows
 	 * whether they hold. Signal 0 only asks. */
 	if (r == 0 && l->abi >= 6 && kn_sys_kill(1, 0) != -EPERM)

@@ -238,11 +238,13 @@ kn_mounts_cell(struct kn_cell_mounts *m, const char **out_at)
 	if (r < 0)
 		return r;
 	*out_at = "/tmp";
-	r = kn_sys_mount("tmpfs", "/tmp", "tmpfs", flags, m->tmp);
+	if (m->tmp[0])
+		r = kn_sys_mount("tmpfs", "/tmp", "tmpfs", flags, m->tmp);
 	if (r < 0)
 		return r;
 	*out_at = "/dev/shm";
-	r = kn_sys_mount("tmpfs", "/dev/shm", "tmpfs", flags, m->shm);
+	if (m->shm[0])
+		r = kn_sys_mount("tmpfs", "/dev/shm", "tmpfs", flags, m->shm);
 	if (r < 0)
 		return r;
 	/* Not to be written to: by its oom_score_adj a task could see to it that its
@@ -252,7 +254,8 @@ kn_mounts_cell(struct kn_cell_mounts *m, const char **out_at)
 	if (r < 0)
 		return r;
 	*out_at = "/task";
-	r = kn_sys_move_mount(m->task_fd, "/task");
+	if (m->task_fd >= 0)
+		r = kn_sys_move_mount(m->task_fd, "/task");
 	if (r < 0)
 		return r;
 	return put_covered(m->covered, out_at);

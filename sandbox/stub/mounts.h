@@ -22,8 +22,9 @@ struct kn_covered {
 
 enum { KN_MOUNT_OPTS = 96 };
 struct kn_cell_mounts {
-	char tmp[KN_MOUNT_OPTS], shm[KN_MOUNT_OPTS]; /* tmpfs options */
-	int task_fd;				     /* detached tmpfs for /task */
+	/* tmpfs options; empty: what stands in the template will do (fresh.h) */
+	char tmp[KN_MOUNT_OPTS], shm[KN_MOUNT_OPTS];
+	int task_fd; /* detached tmpfs for /task, or -1 likewise */
 	struct kn_covered *covered;
 };
 

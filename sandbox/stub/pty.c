@@ -11,8 +11,8 @@
 #define TIOCGPTPEER _IO('T', 0x41)
 #endif
 
-int
-kn_pty_open(uint16_t rows, uint16_t cols, int *out_master, int *out_slave)
+static int
+open_terminal(uint16_t rows, uint16_t cols, int *out_master, int *out_slave)
 {
 	struct winsize size = { .ws_row = rows, .ws_col = cols };
 	int locked = 0, slave;
@@ -34,5 +34,20 @@ kn_pty_open(uint16_t rows, uint16_t cols, int *out_master, int *out_slave)
 	}
 	*out_master = master;
 	*out_slave = slave;
+	return 0;
+}
+
+int
+kn_pty_give(struct kn_stub *s, const struct kn_slot_head *head, uint16_t rows,
+    uint16_t cols, int *out_slave)
+{
+	struct kn_msg m = { .type = KN_MSG_PTY, .task = head->task, .gen = head->gen };
+	int master, err = open_terminal(rows, cols, &master, out_slave);
+
+	if (err < 0)
+		return err;
+	if (kn_fd_send(s->sock, &m, sizeof m, &master, 1, 0) < 0)
+		kn_serve_abandon(s);
+	kn_sys_close(master);
 	return 0;
 }

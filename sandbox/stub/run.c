@@ -37,10 +37,11 @@ struct run {
 	int *fds;
 	int fd_n, stdio_n;
 	void *room;
-	size_t room_n; /* of a mapping; 0: the static one */
-	uint8_t *area; /* the job's bytes in the submit area, or NULL */
-	int task_fs;   /* detached tmpfs of /task, or -1 */
-	int slave;     /* the task's end of its terminal, or -1 */
+	size_t room_n;		 /* of a mapping; 0: the static one */
+	uint8_t *area;		 /* the job's bytes in the submit area, or NULL */
+	int task_fs;		 /* detached tmpfs of /task, or -1 */
+	bool shared[KN_FRESH_N]; /* the template's file systems that the cell has */
+	int slave;		 /* the task's end of its terminal, or -1 */
 	/* absolute, 0: none */
 	uint64_t hard_ns, soft_ns, grace_ns, kill_ns, force_ns;
 	bool killing;
@@ -112,6 +113,26 @@ decode(struct run *r, const uint8_t *inline_bytes)
 	return r->job.flags & KN_JOB_RESIDENT ? plan_resident(r) : 0;
 }
 
+/* The template's file systems, as they were made, where nothing of the job itself goes
+ * in and no bind stands below. */
+static void
+share(struct run *r)
+{
+	struct kn_stub *s = r->s;
+	const struct kn_job *j = &r->job;
+	const bool may[KN_FRESH_N] = { !j->limits.tmp, true,
+		j->file_n + j->keep_n + j->collect_n == 0 };
+	const char *const opts[KN_FRESH_N] = { s->tmp_opts, s->shm_opts, s->task_opts };
+	uint64_t rules;
+
+	if (s->covered.n > 0)
+		return;
+	rules = kn_fresh_share(s->fresh, may, opts, r->shared);
+	r->cell.land_prepared = rules != 0;
+	if (rules != 0)
+		kn_wall_land_prepare(&s->land, rules);
+}
+
 static void
 plan_cell(struct run *r)
 {
@@ -128,48 +149,24 @@ plan_cell(struct run *r)
 	c->bpf_n = s->cell_bpf_n;
 	c->mounts.task_fd = r->task_fs;
 	c->mounts.covered = &s->covered;
-	memcpy(c->mounts.tmp, s->tmp_opts, sizeof c->mounts.tmp);
-	memcpy(c->mounts.shm, s->shm_opts, sizeof c->mounts.shm);
 	if (r->job.limits.tmp)
 		kn_mounts_opts(c->mounts.tmp, r->job.limits.tmp, s->tmp_inodes, "1777");
+	else if (!r->shared[KN_FRESH_TMP])
+		memcpy(c->mounts.tmp, s->tmp_opts, sizeof c->mounts.tmp);
+	if (!r->shared[KN_FRESH_SHM])
+		memcpy(c->mounts.shm, s->shm_opts, sizeof c->mounts.shm);
 	kn_rlimits_plan(c, s, &r->job.limits);
 }
 
 static int
 make_terminal(struct run *r)
 {
-	struct kn_msg m = {
-		.type = KN_MSG_PTY, .task = r->head->task, .gen = r->head->gen
-	};
-	int master, err;
+	int err = kn_pty_give(r->s, r->head, r->job.rows, r->job.cols, &r->slave);
 
-	err = kn_pty_open(r->job.rows, r->job.cols, &master, &r->slave);
-	if (err < 0)
-		return err;
-	if (kn_fd_send(r->s->sock, &m, sizeof m, &master, 1, 0) < 0)
-		kn_serve_abandon(r->s);
-	kn_sys_close(master);
 	r->cell.pty = true;
 	for (int i = 0; i < 3; i++)
 		r->cell.stdio[i] = r->slave;
-	return 0;
-}
-
-/* A large job was read once, page by page; its pages must not count as memory of the
- * task, which starts from ours (exec keeps the peak of the memory it leaves). */
-static void
-give_pages_back(struct run *r)
-{
-	uintptr_t from, to;
-
-	if (!r->area || r->head->payload_len < LARGE_BYTES)
-		return;
-	from = ((uintptr_t)r->area + KN_PAGE - 1) & ~(uintptr_t)(KN_PAGE - 1);
-	to = ((uintptr_t)r->area + r->head->payload_len) & ~(uintptr_t)(KN_PAGE - 1);
-	/* Only our view of shared memory: what it holds stays. */
-	(void)KN_SYS3(SYS_madvise, from, to - from, MADV_DONTNEED);
-	if (r->s->refs_fd >= 0)
-		kn_sys_pwrite(r->s->refs_fd, "5", 1, 0);
+	return err;
 }
 
 /* Everything up to the running cell; 0 if there is one. */
@@ -191,8 +188,10 @@ start(struct run *r, const uint8_t *inline_bytes)
 		fail(r, KN_EXEC_LIMITS, err, what);
 		return -1;
 	}
-	r->task_fs = kn_mounts_task_fs(s->task_bytes, s->task_inodes);
-	if (r->task_fs < 0) {
+	share(r);
+	if (!r->shared[KN_FRESH_TASK])
+		r->task_fs = kn_mounts_task_fs(s->task_bytes, s->task_inodes);
+	if (r->task_fs < 0 && !r->shared[KN_FRESH_TASK]) {
 		fail(r, KN_EXEC_CELL, r->task_fs, "/task");
 		return -1;
 	}
@@ -204,7 +203,8 @@ start(struct run *r, const uint8_t *inline_bytes)
 		fail(r, KN_EXEC_FILES, err, what);
 		return -1;
 	}
-	give_pages_back(r);
+	if (r->area && r->head->payload_len >= LARGE_BYTES)
+		kn_shed_job(s, r->area, r->head->payload_len);
 	if (r->job.flags & KN_JOB_PTY) {
 		err = make_terminal(r);
 		if (err < 0) {
@@ -480,7 +480,8 @@ kn_run(struct kn_stub *s, const struct kn_slot_head *head,
 		munmap(r->room, r->room_n);
 	answer(r);
 	kn_control_end(s->slice.control);
-	kn_serve_rest(s, r->res.file_n ? REST_FILES_MS : REST_MS);
 	if (r->unclean)
 		kn_serve_abandon(s);
+	kn_fresh_check(s->fresh, r->shared);
+	kn_serve_rest(s, r->res.file_n ? REST_FILES_MS : REST_MS);
 }

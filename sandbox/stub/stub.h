@@ -13,6 +13,7 @@
 #include "sandbox/stub/cell.h"
 #include "sandbox/stub/cgroup.h"
 #include "sandbox/stub/files.h"
+#include "sandbox/stub/fresh.h"
 #include "sandbox/stub/left.h"
 #include "sandbox/stub/watch.h"
 
@@ -36,7 +37,8 @@ struct kn_stub {
 	/* from the boot record */
 	uint32_t flags, worker, worker_n;
 	uint64_t tmp_bytes, tmp_inodes, task_bytes, task_inodes;
-	char tmp_opts[KN_MOUNT_OPTS], shm_opts[KN_MOUNT_OPTS];
+	char tmp_opts[KN_MOUNT_OPTS], shm_opts[KN_MOUNT_OPTS], task_opts[KN_MOUNT_OPTS];
+	struct kn_fresh fresh[KN_FRESH_N];
 	struct kn_collect_limits collect;
 	struct kn_covered covered;
 	struct kn_land land;
@@ -58,6 +60,11 @@ int kn_boot_stub(struct kn_stub *s);
 
 /* Serve until told to stop or until the supervisor is gone. */
 void kn_serve(struct kn_stub *s);
+
+/* A large job was read once, page by page; its pages must not count as memory of the
+ * task, which starts from ours (exec keeps the peak of the memory it leaves). Only our
+ * view of shared memory goes: what it holds stays. */
+void kn_shed_job(const struct kn_stub *s, const uint8_t *area, size_t n);
 
 /* ---- serve.c, for a running task ---- */
 
@@ -96,7 +103,9 @@ void kn_rlimits_plan(
 
 /* ---- pty.c ---- */
 
-/* A terminal of the sandbox's own devpts. 0, or a negative errno. */
-int kn_pty_open(uint16_t rows, uint16_t cols, int *out_master, int *out_slave);
+/* A terminal of the sandbox's own devpts for a task: the master goes to the supervisor.
+ * 0, or a negative errno. */
+int kn_pty_give(struct kn_stub *s, const struct kn_slot_head *head, uint16_t rows,
+    uint16_t cols, int *out_slave);
 
 #endif

@@ -11,6 +11,7 @@
 #define KN_STUB_WALL_H
 
 #include <linux/filter.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "ipc/control.h"
@@ -38,13 +39,18 @@ struct kn_land {
 	int writable_fd[KN_LAND_WRITABLE_MAX]; /* writable binds */
 	uint8_t writable_dir[KN_LAND_WRITABLE_MAX];
 	uint32_t writable_n;
+	int ready_fd; /* rules that are made already, or -1 */
+	uint64_t ready_made;
 };
 /* Open what is needed; binds are the boot record's. */
 int kn_wall_land_open(
     struct kn_land *l, uint32_t abi, const struct kn_boot_bind *binds, uint32_t bind_n);
+/* In the template: rules ahead for the cells that have its /tmp, /dev/shm and /task.
+ * made: another number for others. Where it fails the cell makes its own. */
+void kn_wall_land_prepare(struct kn_land *l, uint64_t made);
 /* Restrict the calling process: reading and executing anywhere, writing below /task,
- * /tmp, /dev/shm and writable binds, to devices, and to its own /proc files; signals
- * and abstract sockets of others are out of reach. */
-int kn_wall_land_restrict(const struct kn_land *l);
+ * /tmp, /dev/shm and writable binds, and to devices; signals and abstract sockets of
+ * others are out of reach. prepared: by the rules made ahead. */
+int kn_wall_land_restrict(const struct kn_land *l, bool prepared);
 
 #endif
