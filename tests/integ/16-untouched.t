@@ -1,0 +1,85 @@
+#!/bin/sh
+# 16-untouched.t: /tmp, /dev/shm and /task serve the next task only if nothing at all can
+# be told from them.
+. "$(dirname "$0")/../lib/tap.sh"
+left_before
+
+# What can be seen of the three. -I: else python would look into its directory.
+cat >"$T/look.py" <<'X'
+import fcntl, os, struct
+for d in ("/tmp", "/dev/shm", "/task"):
+    s, v = os.stat(d), os.statvfs(d)
+    fd = os.open(d, os.O_RDONLY)
+    try:
+        flags = fcntl.ioctl(fd, 0x80086601, struct.pack("l", 0))
+    except OSError as e:
+        flags = e.errno
+    t = os.open(d, os.O_TMPFILE | os.O_RDWR)
+    few = os.fstat(t).st_ino < 40
+    os.close(t)
+    print(d, oct(s.st_mode), s.st_nlink, s.st_size, os.listxattr(d), flags, few, v.f_ffree,
+          v.f_bfree, min(s.st_atime, s.st_mtime) > 1e9, os.listdir(d))
+X
+# One way each to leave something that is no file.
+cat >"$T/marks.py" <<'X'
+import fcntl, os, struct
+def flags(d):
+    fd = os.open(d, os.O_RDONLY)
+    fcntl.ioctl(fd, 0x40086602, struct.pack("l", 0x40 | 0x80))  # no dump, no atime
+def nameless(d):
+    for _ in range(60):
+        os.close(os.open(d, os.O_TMPFILE | os.O_RDWR))
+def passing(d):
+    for i in range(60):
+        os.close(os.open(d + "/x", os.O_CREAT | os.O_RDWR))
+        os.unlink(d + "/x")
+acl = struct.pack("<I" + "HHi" * 3, 2, 1, 7, -1, 4, 7, -1, 0x20, 0, -1)
+marks = {
+    "mode": lambda d: os.chmod(d, 0o700),
+    "time": lambda d: os.utime(d, (1000, 1000)),
+    "attribute": lambda d: os.setxattr(d, "user.canary", b"x"),
+    "default rights": lambda d: os.setxattr(d, "system.posix_acl_default", acl),
+    "flags": flags,
+    "nameless files": nameless,
+    "files that went": passing,
+    "a file": lambda d: os.close(os.open(d + "/canary", os.O_CREAT)),
+    "nothing": lambda d: None,
+}
+X
+cat >"$T/tasks.py" <<'X'
+import json, os, sys
+here = os.path.dirname(sys.argv[0])
+look, marks = (open(here + "/" + n).read() for n in ("look.py", "marks.py"))
+names = {}
+exec(marks, names)
+def task(id, *argv):
+    print(json.dumps({"id": id, "argv": list(argv)}))
+def python(id, text):
+    task(id, "python3", "-I", "-c", text)
+for i in range(6):
+    task("same%d" % i, "stat", "-c", "%.9Z", "/tmp")
+python("clean", look)
+for name in names["marks"]:
+    # enough of those that leave nothing to have what was thrown away made again
+    for i in range(70):
+        task("%s/%d" % (name, i), "true")
+    python("mark " + name, marks + "\nfor d in ('/tmp', '/dev/shm', '/task'):\n"
+        "    try: marks[%r](d)\n    except OSError as e: print(d, e)\n" % name)
+    python("look " + name, look)
+X
+"$PY" "$T/tasks.py" >"$T/tasks"
+ks run --tasks "$T/tasks" --workers 1
+is "$rc" 0 "tasks that touch nothing and tasks that touch something run"
+is "$(js "$T/out" 'len({by["same%d" % i]["stdout"] for i in range(6)}) < 6')" yes \
+	"what was not touched serves the next task too"
+for m in mode time attribute "default rights" flags "nameless files" "files that went" "a file"; do
+	if [ -n "$(js "$T/out" "by['mark $m']['stdout']")" ]; then
+		skip "$(js "$T/out" "by['mark $m']['stdout'].split(chr(10))[0]")" "$m"
+		continue
+	fi
+	is "$(js "$T/out" "by['look $m']['stdout'] or by['look $m']['stderr']")" \
+		"$(js "$T/out" "by['clean']['stdout']")" "$m: the next task sees none of it"
+done
+
+left_after "untouched"
+done_testing
