@@ -3,6 +3,7 @@
  *   filter.c         the API: a policy -> two programs
  *   filter_table.c   a policy -> one ordered list of decisions per system call
  *   filter_guard.c   calls that stay refused, whatever groups are allowed
+ *   filter_module.c  what kind module always and never has
  *   filter_groups.c  the named groups
  *   filter_names.c   numbers of calls; which arguments the kernel reads as 32 bits
  *   filter_bpf.c     a small assembler for classic BPF
@@ -62,6 +63,10 @@ struct kn_guard {
 /* In order; the first row that matches decides. */
 extern const struct kn_guard kn_filter_guards[];
 extern const size_t kn_filter_guard_n;
+
+/* ---- kind module (NULL-terminated names) ---- */
+extern const char *const kn_filter_module_never[];
+extern const char *const kn_filter_module_needs[];
 
 /* ---- the decisions ---- */
 struct kn_farg {

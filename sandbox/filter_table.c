@@ -1,10 +1,10 @@
 /* sandbox/filter_table.c: a policy -> for each system call an ordered list of
  * decisions.
  *
- * Order: the policy's rules, the last one first; then the guards; then whether a group
- * allows the call; then what happens to calls that nothing names. The first entry whose
- * conditions all hold decides. The same lists make the programs and answer what a
- * policy says about one call, so the two can be compared.
+ * Order: what kind module never has; the policy's rules, the last one first; then the
+ * guards; then whether a group allows the call; then what happens to calls that nothing
+ * names. The first entry whose conditions all hold decides. The same lists make the
+ * programs and answer what a policy says about one call, so the two can be compared.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -73,6 +73,12 @@ append(struct kn_ftable *t, const char *name, const struct kn_seccomp_arg *args,
 static int
 add_rules(struct kn_ftable *t, const struct kn_policy *p, struct kn_err *e)
 {
+	const char *const *never = kn_filter_module_never;
+	if (p->pool.kind == KN_KIND_MODULE)
+		for (; *never; never++)
+			if (append(t, *never, NULL, 0, ret_of(KN_SC_ERRNO, EPERM), e) <
+			    0)
+				return -1;
 	for (size_t i = p->seccomp.rule_n; i-- > 0;) {
 		const struct kn_seccomp_rule *r = &p->seccomp.rules[i];
 		uint32_t ret = ret_of(r->action, r->errno_ret);
@@ -116,21 +122,31 @@ group_calls(const char *name)
 }
 
 static int
+mark_calls(const char *const *calls, const char *group, bool *grouped, struct kn_err *e)
+{
+	for (; *calls; calls++) {
+		int nr = kn_filter_nr(*calls);
+		if (nr == KN_NR_UNKNOWN)
+			return kn_err_set(e, KN_EK_BUG,
+			    "seccomp: group %s: no call is named %s", group, *calls);
+		if (nr >= 0)
+			grouped[nr] = true;
+	}
+	return 0;
+}
+
+static int
 mark_groups(const struct kn_policy *p, bool *grouped, struct kn_err *e)
 {
+	if (p->pool.kind == KN_KIND_MODULE &&
+	    mark_calls(kn_filter_module_needs, "of modules", grouped, e) < 0)
+		return -1;
 	for (size_t i = 0; i < p->seccomp.group_n; i++) {
 		const char *const *calls = group_calls(p->seccomp.groups[i]);
 		if (!calls)
 			return kn_filter_check_group(p->seccomp.groups[i], e);
-		for (; *calls; calls++) {
-			int nr = kn_filter_nr(*calls);
-			if (nr == KN_NR_UNKNOWN)
-				return kn_err_set(e, KN_EK_BUG,
-				    "seccomp: group %s: no call is named %s",
-				    p->seccomp.groups[i], *calls);
-			if (nr >= 0)
-				grouped[nr] = true;
-		}
+		if (mark_calls(calls, p->seccomp.groups[i], grouped, e) < 0)
+			return -1;
 	}
 	return 0;
 }

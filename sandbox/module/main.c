@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -74,6 +73,20 @@ map_slice(struct kn_mod *m, struct kn_err *e)
 	return 0;
 }
 
+/* Else it is called "3", as the descriptor it was started from. By its file: every
+ * policy lets us write, not every one prctl(). */
+static void
+name_process(void)
+{
+	static const char name[] = "knit-module";
+	int fd = open("/proc/self/comm", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	(void)!write(fd, name, sizeof name - 1);
+	close(fd);
+}
+
 int
 main(void)
 {
@@ -81,7 +94,7 @@ main(void)
 	struct kn_err e;
 
 	kn_err_clear(&e);
-	(void)prctl(PR_SET_NAME, "knit-module");
+	name_process();
 	/* What a task prints before it crashes is not to be lost in a buffer. */
 	setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 	if (read_record(m, &e) < 0 || map_slice(m, &e) < 0)
