@@ -302,3 +302,16 @@ KNIT_TASK(close_all)
 		close(fd);
 	return 0;
 }
+
+KNIT_TASK(forgets)
+{
+	return knit_result_reserve(call, KNIT_BYTES, 8) ? 0 : -1;
+}
+
+KNIT_TASK(overcommits)
+{
+	if (!knit_result_reserve(call, KNIT_BYTES, 8))
+		return -1;
+	(void)knit_result_commit(call, 9);
+	return 0;
+}

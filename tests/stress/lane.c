@@ -1,7 +1,8 @@
 /* tests/stress/lane.c: one supervisor thread and one worker thread on one mapping of
- * the arena, as fast as they can: publish, claim, take back, answer, payload areas,
- * begun word, doorbell, stop. Each task must be run exactly once or taken back exactly
- * once, with its own bytes, and its answer must arrive exactly once with its own bytes.
+ * the arena, as fast as they can: publish, claim (singly and several at once), take
+ * back, answer, payload areas, begun word, doorbell, parking, stop. Each task must be
+ * run exactly once or taken back exactly once, with its own bytes, and its answer must
+ * arrive exactly once with its own bytes.
  *
  *   lane [-n TASKS] [-s SEED]     default 1000000 tasks; the seed is printed
  *
@@ -24,6 +25,7 @@
 #include "ipc/control.h"
 #include "ipc/err.h"
 #include "ipc/lane.h"
+#include "ipc/park.h"
 #include "ipc/payload.h"
 
 enum { AREA_BYTES = 1 << 16, BIG_MAX = 6000, LOST_WAKE_MS = 60000 };
@@ -33,7 +35,9 @@ struct shared {
 	struct kn_slice slice;
 	int bell;
 	uint32_t task_n, seed;
-	uint8_t *ran; /* the worker's notes, read after it has ended */
+	/* the worker's notes, read after it has ended */
+	uint8_t *ran;
+	uint64_t many, parks;
 };
 
 /* What the supervisor knows of each slot and task. */
@@ -46,7 +50,7 @@ struct sup {
 	uint32_t where[KN_SLOTS];
 	int area[KN_SLOTS];
 	uint8_t *taken, *claimed, *answered;
-	uint64_t back, areas, sleeps, begun_seen;
+	uint64_t back, areas, sleeps, begun_seen, wakes;
 };
 
 static void
@@ -88,6 +92,7 @@ struct worker {
 	struct shared *sh;
 	struct kn_return_tx tx;
 	struct kn_payload pay;
+	unsigned cursor;
 };
 
 /* Answer with as many bytes as asked, in an area if they do not fit. */
@@ -146,27 +151,69 @@ run_task(struct worker *w, const struct kn_slot_head *h, const uint8_t *in)
 	answer(w, h);
 }
 
+static int
+claim_each(struct worker *w)
+{
+	struct kn_slot_head h;
+	uint8_t in[KN_INLINE_MAX];
+	int got = 0;
+
+	for (int slot = 0; slot < KN_SLOTS; slot++)
+		if (kn_submit_claim(&w->sh->slice, slot, &h, in)) {
+			run_task(w, &h, in);
+			got++;
+		}
+	return got;
+}
+
+static int
+claim_many(struct worker *w, unsigned max)
+{
+	static struct kn_slot batch[KN_SLOTS];
+	int n = kn_submit_claim_many(&w->sh->slice, &w->cursor, max, batch);
+
+	if (n > (int)max)
+		die("more claimed than asked for", 0);
+	for (int i = 0; i < n; i++)
+		run_task(w, &batch[i].head, batch[i].inline_bytes);
+	w->sh->many += n > 1;
+	return n;
+}
+
+/* As sandbox/module does: the last look is after the word that says so. */
+static void
+park(struct worker *w)
+{
+	struct kn_control *c = w->sh->slice.control;
+	uint32_t seen = kn_park_begin(c);
+
+	if (kn_submit_pending(&w->sh->slice) || kn_control_stopping(c)) {
+		kn_park_end(c);
+		return;
+	}
+	w->sh->parks++;
+	kn_park(c, seen);
+}
+
 static void *
 work(void *arg)
 {
 	struct worker w = { .sh = arg };
-	struct kn_control *c = w.sh->slice.control;
-	struct kn_slot_head h;
-	uint8_t in[KN_INLINE_MAX];
+	uint32_t seed = w.sh->seed ^ 0x5bd1e995;
 
 	kn_payload_init(&w.pay, w.sh->slice.return_area_bytes);
-	while (!kn_control_stopping(c)) {
-		int got = 0;
+	seed += seed == 0;
+	while (!kn_control_stopping(w.sh->slice.control)) {
+		uint32_t r = rnd(&seed);
 
-		for (int slot = 0; slot < KN_SLOTS; slot++)
-			if (kn_submit_claim(&w.sh->slice, slot, &h, in)) {
-				run_task(&w, &h, in);
-				got = 1;
-			}
-		if (!got)
+		if (r % 2 ? claim_each(&w) : claim_many(&w, r / 2 % KN_SLOTS + 1))
+			continue;
+		if (r % 4 == 1)
 			sched_yield();
+		else
+			park(&w);
 	}
-	kn_control_ack_stop(c);
+	kn_control_ack_stop(w.sh->slice.control);
 	return NULL;
 }
 
@@ -206,6 +253,9 @@ publish_one(struct sup *s)
 	s->area[slot] = area;
 	s->next++;
 	kn_submit_publish(&s->tx, &sh->slice, slot, &h, in);
+	/* A burst costs one wake; and nothing may stay published and unheard. */
+	if (r >> 27 & 1)
+		s->wakes += kn_park_wake(sh->slice.control);
 	return 1;
 }
 
@@ -288,6 +338,7 @@ sleep_on_bell(struct sup *s)
 		return;
 	}
 	s->sleeps++;
+	s->wakes += kn_park_wake(s->sh->slice.control);
 	if (poll(&p, 1, LOST_WAKE_MS) != 1)
 		die("slept over an answer", s->next);
 	if (read(s->sh->bell, &n, sizeof n) < 0 && errno != EAGAIN)
@@ -381,15 +432,19 @@ main(int argc, char **argv)
 		return 2;
 	supervise(&s);
 	kn_control_stop(sh.slice.control);
+	(void)kn_park_wake(sh.slice.control);
 	pthread_join(worker, NULL);
 	if (!kn_control_stop_acked(sh.slice.control))
 		die("the stop was not acknowledged", 0);
 	note_claims(&s);
 	check(&s);
-	printf("lane: %llu taken back, %llu in areas, %llu sleeps, begun seen %llu\n",
+	printf("lane: %llu taken back, %llu in areas, %llu sleeps, begun seen %llu, "
+	       "%llu batches, %llu parks, %llu wakes\n",
 	    (unsigned long long)s.back, (unsigned long long)s.areas,
-	    (unsigned long long)s.sleeps, (unsigned long long)s.begun_seen);
-	if (s.back == 0 || s.back == sh.task_n || s.areas == 0)
+	    (unsigned long long)s.sleeps, (unsigned long long)s.begun_seen,
+	    (unsigned long long)sh.many, (unsigned long long)sh.parks,
+	    (unsigned long long)s.wakes);
+	if (s.back == 0 || s.back == sh.task_n || s.areas == 0 || sh.many == 0)
 		die("the two sides never met", 0);
 	kn_arena_close(&sh.arena);
 	kn_fd_close(&sh.bell);

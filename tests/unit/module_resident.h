@@ -43,7 +43,8 @@ struct resident {
 	uint32_t return_area_n; /* areas that were read and freed */
 	int bell, err;		/* err: its standard error, to read */
 	pid_t pid;
-	int status; /* once reaped */
+	bool reaped;
+	int status;
 	uint32_t next;
 	uint8_t result[9 << 20];
 };
@@ -156,7 +157,6 @@ resident_answer(struct resident *r, struct kn_slot_head *out)
 {
 	uint64_t until = kn_clock_now() + 60 * KN_S_NS, rings;
 	uint8_t in[KN_INLINE_MAX];
-	bool ended = false;
 	int slot;
 
 	for (;;) {
@@ -164,13 +164,13 @@ resident_answer(struct resident *r, struct kn_slot_head *out)
 
 		kn_bell_arm(r->slice.control);
 		slot = kn_return_peek(&r->rx, &r->slice, out, in);
-		if (slot >= 0 || ended)
+		if (slot >= 0 || r->reaped)
 			break;
 		/* A short timeout only to notice the end of the process. */
 		if (poll(&p, 1, 20) > 0)
 			(void)!read(r->bell, &rings, sizeof rings);
-		else if (!r->status)
-			ended = waitpid(r->pid, &r->status, WNOHANG) == r->pid;
+		else
+			r->reaped = waitpid(r->pid, &r->status, WNOHANG) == r->pid;
 		assert_true(kn_clock_now() < until);
 	}
 	kn_bell_disarm(r->slice.control);
@@ -265,9 +265,11 @@ resident_status(struct resident *r)
 {
 	uint64_t until = kn_clock_now() + 60 * KN_S_NS;
 
-	while (!r->status && waitpid(r->pid, &r->status, WNOHANG) != r->pid) {
+	while (!r->reaped) {
+		r->reaped = waitpid(r->pid, &r->status, WNOHANG) == r->pid;
 		assert_true(kn_clock_now() < until);
-		poll(NULL, 0, 1);
+		if (!r->reaped)
+			poll(NULL, 0, 1);
 	}
 	return r->status;
 }
@@ -284,7 +286,7 @@ resident_stop(struct resident *r)
 __attribute__((unused)) static void
 resident_close(struct resident *r)
 {
-	if (r->pid > 0 && waitpid(r->pid, NULL, WNOHANG) == 0) {
+	if (!r->reaped) {
 		kill(r->pid, SIGKILL);
 		waitpid(r->pid, NULL, 0);
 	}

@@ -297,6 +297,77 @@ a_length_that_lies_writes_nothing_past_the_buffer(void **state)
 		assert_int_equal(b.canary[i], 0x77);
 }
 
+/* ---- several by one exchange ---- */
+
+static void
+several_are_claimed_at_once_and_no_more_than_asked(void **state)
+{
+	struct kn_slot out[KN_SLOTS];
+	unsigned cursor = 0;
+	char text[16];
+
+	(void)state;
+	assert_int_equal(kn_submit_claim_many(&sl, &cursor, KN_SLOTS, out), 0);
+	for (uint32_t i = 0; i < KN_SLOTS; i++) {
+		snprintf(text, sizeof text, "task %u", i);
+		assert_int_equal(offer(i, text), (int)i);
+	}
+	assert_int_equal(kn_submit_pending(&sl), UINT32_MAX);
+	for (uint32_t from = 0; from < KN_SLOTS; from += 5) {
+		uint32_t want = from + 5 <= KN_SLOTS ? 5 : KN_SLOTS - from;
+
+		assert_int_equal(kn_submit_claim_many(&sl, &cursor, 5, out), want);
+		for (uint32_t i = 0; i < want; i++) {
+			assert_int_equal(out[i].head.task, from + i);
+			snprintf(text, sizeof text, "task %u", from + i);
+			assert_memory_equal(out[i].inline_bytes, text, strlen(text));
+		}
+		assert_int_equal(claimed(), ((1ull << want) - 1) << from);
+	}
+	assert_int_equal(kn_submit_claim_many(&sl, &cursor, 5, out), 0);
+	assert_int_equal(kn_submit_pending(&sl), 0);
+}
+
+static void
+the_cursor_goes_round_so_that_no_slot_waits_for_ever(void **state)
+{
+	struct kn_slot out[KN_SLOTS];
+	unsigned cursor = 30;
+
+	(void)state;
+	for (uint32_t i = 0; i < KN_SLOTS; i++)
+		offer(i, "x");
+	assert_int_equal(kn_submit_claim_many(&sl, &cursor, 4, out), 4);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(out[i].head.task, (30 + i) % KN_SLOTS);
+	/* Slots 0 and 1 are offered again, and come last. */
+	claimed();
+	offer(100, "y");
+	offer(101, "y");
+	assert_int_equal(kn_submit_claim_many(&sl, &cursor, KN_SLOTS, out), 30);
+	assert_int_equal(out[0].head.task, 2);
+	assert_int_equal(out[28].head.task, 100);
+	assert_int_equal(out[29].head.task, 101);
+}
+
+static void
+what_was_taken_back_is_in_no_batch(void **state)
+{
+	struct kn_slot out[KN_SLOTS];
+	unsigned cursor = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 8; i++)
+		offer(i, "x");
+	for (int slot = 1; slot < 8; slot += 2)
+		assert_true(kn_submit_take_back(&tx, &sl, slot));
+	assert_int_equal(kn_submit_claim_many(&sl, &cursor, KN_SLOTS, out), 4);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(out[i].head.task, 2 * i);
+	assert_false(kn_submit_take_back(&tx, &sl, 0));
+	assert_int_equal(claimed(), 0x55);
+}
+
 int
 main(void)
 {
@@ -314,6 +385,9 @@ main(void)
 		LANE(taking_a_claim_back_is_a_violation),
 		LANE(reviving_what_was_taken_back_is_a_violation),
 		LANE(answers_come_in_order_and_a_full_lane_refuses),
+		LANE(several_are_claimed_at_once_and_no_more_than_asked),
+		LANE(the_cursor_goes_round_so_that_no_slot_waits_for_ever),
+		LANE(what_was_taken_back_is_in_no_batch),
 		LANE(a_length_that_lies_writes_nothing_past_the_buffer),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
