@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "ipc/err.h"
+#include "ipc/region.h"
 
 /* Newer than the C libraries we build with. */
 #ifndef MFD_NOEXEC_SEAL
@@ -70,6 +72,10 @@ back_hot_pages(int fd, const struct kn_layout *l, struct kn_err *e)
 			(off_t)hot_bytes(l)) < 0)
 			return kn_err_sys(
 			    e, KN_EK_HOST, "reserve the lanes of worker %u", w);
+	for (uint32_t b = 0; b < l->bank_n; b++)
+		if (fallocate(fd, 0, (off_t)kn_layout_bank_off(l, b),
+			(off_t)kn_layout_bank_area_off(l)) < 0)
+			return kn_err_sys(e, KN_EK_HOST, "reserve submit bank %u", b);
 	return 0;
 }
 
@@ -99,6 +105,7 @@ fill_head(
 	out->submit_area_bytes = l->submit_area_bytes;
 	out->return_area_bytes = l->return_area_bytes;
 	memcpy(out->pool_id, pool_id, sizeof out->pool_id);
+	out->region_bytes = l->region_bytes;
 }
 
 int
@@ -183,6 +190,50 @@ kn_arena_reset_slice(struct kn_arena *a, uint32_t w, struct kn_err *e)
 	return 0;
 }
 
+static int
+back(struct kn_arena *a, uint64_t off, uint64_t n, struct kn_err *e)
+{
+	if (fallocate(a->fd, 0, (off_t)off, (off_t)n) < 0)
+		return kn_err_sys(e, KN_EK_HOST, "memory for a payload of %llu bytes",
+		    (unsigned long long)n);
+	return 0;
+}
+
+int
+kn_arena_back_bank(
+    struct kn_arena *a, uint32_t bank, uint64_t off, uint64_t n, struct kn_err *e)
+{
+	const struct kn_layout *l = &a->layout;
+
+	if (bank >= l->bank_n || off > l->bank_area_bytes || n == 0 ||
+	    n > l->bank_area_bytes - off)
+		return kn_err_set(e, KN_EK_BUG, "payload outside of bank %u", bank);
+	return back(
+	    a, off + kn_layout_bank_off(l, bank) + kn_layout_bank_area_off(l), n, e);
+}
+
+void
+kn_arena_bank(const struct kn_arena *a, uint32_t bank, struct kn_bank *out)
+{
+	uint8_t *p = a->map.p;
+
+	kn_bank_at(p + kn_layout_bank_off(&a->layout, bank), &a->layout, bank, out);
+}
+
+int
+kn_arena_readonly(const struct kn_arena *a, int *out_fd, struct kn_err *e)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", a->fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return kn_err_sys(e, KN_EK_HOST, "open the arena read-only");
+	*out_fd = fd;
+	return 0;
+}
+
 int
 kn_arena_back_submit(
     struct kn_arena *a, uint32_t w, uint64_t off, uint64_t n, struct kn_err *e)
@@ -192,11 +243,7 @@ kn_arena_back_submit(
 	if (w >= l->worker_n || off > l->submit_area_bytes || n == 0 ||
 	    n > l->submit_area_bytes - off)
 		return kn_err_set(e, KN_EK_BUG, "payload outside of slice %u", w);
-	off += kn_layout_slice_off(l, w) + l->submit_area_off;
-	if (fallocate(a->fd, 0, (off_t)off, (off_t)n) < 0)
-		return kn_err_sys(e, KN_EK_HOST, "memory for a payload of %llu bytes",
-		    (unsigned long long)n);
-	return 0;
+	return back(a, off + kn_layout_slice_off(l, w) + l->submit_area_off, n, e);
 }
 
 /* ---- stub side ---- */
@@ -269,6 +316,84 @@ kn_arena_map_slice(int fd, const struct kn_layout *l, const uint8_t pool_id[16],
 	sealed = seal_mapping(m.p, m.n);
 	if (sealed < 0) {
 		kn_err_sys(e, KN_EK_HOST, "mseal slice %u", w);
+		kn_map_close(&m);
+		return -1;
+	}
+	*out = m;
+	*out_sealed = sealed;
+	return 0;
+}
+
+/* Where a claimant may write: over the read-only mapping of its bank, from the
+ * descriptor that allows it. */
+static int
+map_writable(uint8_t *bank, uint64_t off, int fd, const struct kn_layout *l, uint32_t w,
+    struct kn_err *e)
+{
+	uint64_t at = kn_layout_bank_off(l, w / l->bank_claimants) + off;
+
+	if (mmap(bank + off, KN_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		fd, (off_t)at) == MAP_FAILED)
+		return kn_err_sys(e, KN_EK_HOST, "map the words of claimant %u", w);
+	return 0;
+}
+
+/* What the wall rests on is asked, not assumed. */
+static int
+check_readonly(int ro_fd, void *bank, struct kn_err *e)
+{
+	int flags = fcntl(ro_fd, F_GETFL);
+
+	if (flags < 0)
+		return kn_err_sys(e, KN_EK_HOST, "ask how the arena is open");
+	if ((flags & O_ACCMODE) != O_RDONLY ||
+	    mprotect(bank, KN_PAGE, PROT_READ | PROT_WRITE) == 0)
+		return kn_err_set(
+		    e, KN_EK_PROTOCOL, "the submit region could be made writable");
+	return 0;
+}
+
+static int
+lay_out_bank(uint8_t *p, int fd, int ro_fd, const struct kn_layout *l, uint32_t w,
+    bool cas_mask, struct kn_err *e)
+{
+	uint64_t own = KN_BANK_OWN_OFF + (uint64_t)(w % l->bank_claimants) * KN_PAGE;
+
+	if (check_readonly(ro_fd, p, e) < 0 || map_writable(p, own, fd, l, w, e) < 0)
+		return -1;
+	if (cas_mask && map_writable(p, KN_BANK_OWNERS_OFF, fd, l, w, e) < 0)
+		return -1;
+	if (madvise(p, (size_t)l->bank_bytes, MADV_DONTFORK) < 0 ||
+	    madvise(p, (size_t)l->bank_bytes, MADV_DONTDUMP) < 0)
+		return kn_err_sys(
+		    e, KN_EK_HOST, "keep the submit region out of children");
+	return 0;
+}
+
+int
+kn_arena_map_bank(int fd, int ro_fd, const struct kn_layout *l,
+    const uint8_t pool_id[16], uint32_t w, bool cas_mask, struct kn_map *out,
+    int *out_sealed, struct kn_err *e)
+{
+	struct kn_map m = { NULL, (size_t)l->bank_bytes };
+	int sealed;
+
+	if (w >= l->claimant_n)
+		return kn_err_set(
+		    e, KN_EK_PROTOCOL, "claimant %u of %u", w, l->claimant_n);
+	if (check_arena(fd, l, pool_id, e) < 0 || check_arena(ro_fd, l, pool_id, e) < 0)
+		return -1;
+	m.p = mmap(NULL, m.n, PROT_READ, MAP_SHARED, ro_fd,
+	    (off_t)kn_layout_bank_off(l, w / l->bank_claimants));
+	if (m.p == MAP_FAILED)
+		return kn_err_sys(e, KN_EK_HOST, "map the submit region");
+	if (lay_out_bank(m.p, fd, ro_fd, l, w, cas_mask, e) < 0) {
+		kn_map_close(&m);
+		return -1;
+	}
+	sealed = seal_mapping(m.p, m.n);
+	if (sealed < 0) {
+		kn_err_sys(e, KN_EK_HOST, "mseal the submit region");
 		kn_map_close(&m);
 		return -1;
 	}

@@ -8,8 +8,12 @@
 #ifndef KN_IPC_ARENA_H
 #define KN_IPC_ARENA_H
 
+#include <stdbool.h>
+
 #include "ipc/fd.h"
 #include "ipc/layout.h"
+
+struct kn_bank;
 
 struct kn_arena {
 	int fd;
@@ -47,5 +51,22 @@ int kn_arena_back_submit(
  * hold, 0 if this kernel has none. The caller closes fd. */
 int kn_arena_map_slice(int fd, const struct kn_layout *l, const uint8_t pool_id[16],
     uint32_t w, struct kn_map *out, int *out_sealed, struct kn_err *e);
+
+/* ---- the submit region, if the layout has one ---- */
+
+/* Supervisor side view of a bank. */
+void kn_arena_bank(const struct kn_arena *a, uint32_t bank, struct kn_bank *out);
+/* As kn_arena_back_submit(), in the area of a bank. */
+int kn_arena_back_bank(
+    struct kn_arena *a, uint32_t bank, uint64_t off, uint64_t n, struct kn_err *e);
+/* The arena once more, for claimants: a descriptor that cannot write. */
+int kn_arena_readonly(const struct kn_arena *a, int *out_fd, struct kn_err *e);
+/* Claimant side: check the arena, map the bank of worker w read-only from ro_fd, and
+ * from fd what it may write: its own words, for cas-mask also the owners page.
+ * DONTFORK, DONTDUMP, mseal. kn_bank_at() makes a view of it, as claimant w %
+ * bank_claimants of bank w / bank_claimants. The caller closes both descriptors. */
+int kn_arena_map_bank(int fd, int ro_fd, const struct kn_layout *l,
+    const uint8_t pool_id[16], uint32_t w, bool cas_mask, struct kn_map *out,
+    int *out_sealed, struct kn_err *e);
 
 #endif

@@ -40,8 +40,42 @@ kn_layout_of(uint32_t slice_n, uint64_t submit_area_bytes, uint64_t return_area_
 	return 0;
 }
 
+int
+kn_layout_share(struct kn_layout *l, uint32_t claimant_n, uint64_t area_bytes)
+{
+	struct kn_layout s = *l;
+
+	if (claimant_n < 1 || claimant_n > KN_WORKERS_MAX || claimant_n > s.worker_n ||
+	    area_bytes > AREA_MAX || s.region_bytes)
+		return -1;
+	s.claimant_n = claimant_n;
+	s.bank_n = (claimant_n + KN_CLAIMANTS - 1) / KN_CLAIMANTS;
+	s.bank_claimants = (claimant_n + s.bank_n - 1) / s.bank_n;
+	s.bank_area_bytes = page_up(area_bytes);
+	s.bank_bytes = kn_layout_bank_area_off(&s) + s.bank_area_bytes;
+	s.region_bytes = s.bank_n * s.bank_bytes;
+	/* At most 9 * (4 GiB + a little) more. */
+	s.arena_bytes += s.region_bytes;
+	if (s.arena_bytes > SIZE_MAX / 2)
+		return -1;
+	*l = s;
+	return 0;
+}
+
+uint64_t
+kn_layout_bank_off(const struct kn_layout *l, uint32_t bank)
+{
+	return KN_PAGE + bank * l->bank_bytes;
+}
+
+uint64_t
+kn_layout_bank_area_off(const struct kn_layout *l)
+{
+	return KN_BANK_OWN_OFF + (uint64_t)l->bank_claimants * KN_PAGE;
+}
+
 uint64_t
 kn_layout_slice_off(const struct kn_layout *l, uint32_t worker)
 {
-	return KN_PAGE + worker * l->slice_bytes;
+	return KN_PAGE + l->region_bytes + worker * l->slice_bytes;
 }

@@ -2,11 +2,10 @@
  * shared word. Nothing here is read back from memory that a worker can write:
  * geometry is computed by kn_layout_of() from numbers kept privately.
  *
- *   [ header page | slice 0 | slice 1 | ... | slice N-1 ]       all page-aligned
+ *   [ header page | submit region | slice 0 | ... | slice N-1 ]       all page-aligned
  *   slice: [ control page | submit slots | return slots | submit area | return area ]
  *
- * Version 1 has private lanes only; a shared submit region would come between the
- * header and slice 0 and raise KN_LAYOUT_VERSION.
+ * The submit region (ipc/region.h) is there only if the pool shares: kn_layout_share().
  */
 #ifndef KN_IPC_LAYOUT_H
 #define KN_IPC_LAYOUT_H
@@ -15,7 +14,7 @@
 #include <stdint.h>
 
 enum {
-	KN_LAYOUT_VERSION = 2,
+	KN_LAYOUT_VERSION = 3,
 	KN_LINE = 64,	     /* cache line: every hot word has its own */
 	KN_SLOTS = 32,	     /* slots a lane: one bit each in a 32-bit word */
 	KN_INLINE_MAX = 512, /* payload bytes inside a slot: 8 lines */
@@ -27,6 +26,8 @@ enum {
 	KN_ABORT_BITS = 258, /* calls of one module that can be told to give up */
 	KN_ABORT_WORDS = (KN_ABORT_BITS + 31) / 32,
 	KN_FN_MAX = 65536, /* names of tasks a pool may use */
+	KN_CLAIMANTS = 31, /* workers of one submit bank; bit 31 is the supervisor's */
+	KN_BANKS_MAX = (KN_WORKERS_MAX + KN_CLAIMANTS - 1) / KN_CLAIMANTS,
 };
 #define KN_ARENA_MAGIC 0x31544e4b58424e53ull /* "SNBXKNT1" little-endian */
 
@@ -42,6 +43,7 @@ struct kn_arena_head {
 	uint64_t submit_area_bytes;
 	uint64_t return_area_bytes;
 	uint8_t pool_id[16];
+	uint64_t region_bytes; /* 0: the pool does not share */
 };
 
 /* Stop word values. run -> requested (supervisor) -> acknowledged (worker, in its
@@ -148,7 +150,10 @@ struct kn_slot_head {
 	uint32_t name_n;  /* bytes of its name at the payload's end, 0: known already */
 	uint32_t abort;	  /* abort id, or KN_NO_ABORT */
 	uint32_t soft_ms; /* request: the call is to give up after so long; 0: never */
-	uint64_t begun_ns; /* result: CLOCK_MONOTONIC; its end is deadline_ns */
+	union {
+		uint64_t begun_ns; /* result: CLOCK_MONOTONIC; end: deadline_ns */
+		uint64_t seq; /* request in a shared bank: number of its publication */
+	};
 };
 #define KN_NO_ABORT 0xffffffffu
 #define KN_AREA_INLINE 0xffffffffu
@@ -175,6 +180,10 @@ struct kn_layout {
 	uint64_t submit_slots_off, return_slots_off, submit_area_off, return_area_off;
 	uint64_t slice_bytes;
 	uint64_t arena_bytes;
+	/* the submit region: bank_n banks of bank_bytes each, right after the header;
+	 * all 0 where the pool does not share */
+	uint32_t claimant_n, bank_n, bank_claimants;
+	uint64_t bank_area_bytes, bank_bytes, region_bytes;
 };
 /* Pure. slice_n: 1..KN_SLICES_MAX, one a worker; for kind module two (worker w's stub
  * has slice w, its module slice N + w). Returns 0, or -1 if a number is out of range or
@@ -183,5 +192,22 @@ int kn_layout_of(uint32_t slice_n, uint64_t submit_area_bytes,
     uint64_t return_area_bytes, struct kn_layout *out);
 /* Offset of slice i from the start of the arena. */
 uint64_t kn_layout_slice_off(const struct kn_layout *l, uint32_t worker);
+
+/* Pure: give *l a submit region for claimant_n workers (1..KN_WORKERS_MAX), each bank
+ * with a payload area of area_bytes. More than KN_CLAIMANTS get several banks, filled
+ * evenly: worker w claims from bank w / bank_claimants as its claimant w %
+ * bank_claimants. Slices move up; what is inside them stays. 0, or -1 and *l is as it
+ * was. */
+int kn_layout_share(struct kn_layout *l, uint32_t claimant_n, uint64_t area_bytes);
+/* Offset of bank i from the start of the arena, and of its parts from its own. */
+uint64_t kn_layout_bank_off(const struct kn_layout *l, uint32_t bank);
+enum {
+	KN_BANK_OWNERS_OFF = KN_PAGE, /* page 0: the supervisor's words */
+	KN_BANK_SLOTS_OFF = 2 * KN_PAGE,
+	KN_BANK_OWN_OFF = /* a page a claimant */
+	KN_BANK_SLOTS_OFF +
+	(KN_SLOTS * KN_SLOT_BYTES + KN_PAGE - 1) / KN_PAGE * KN_PAGE,
+};
+uint64_t kn_layout_bank_area_off(const struct kn_layout *l);
 
 #endif

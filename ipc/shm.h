@@ -48,6 +48,12 @@ kn_shm_swap32_seqcst(uint32_t *p, uint32_t v)
 	return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);
 }
 
+static inline uint32_t
+kn_shm_load32_seqcst(const uint32_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
+}
+
 /* Raise by one; returns the word before. */
 static inline uint32_t
 kn_shm_inc32_seqcst(uint32_t *p)
@@ -79,6 +85,21 @@ static inline void
 kn_shm_store64_release(uint64_t *p, uint64_t v)
 {
 	__atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+/* A seq_cst load after a seq_cst swap of another word: each of two who do so either
+ * sees the other's swap, or comes before it. An acquire load need not. */
+static inline uint64_t
+kn_shm_load64_seqcst(const uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
+}
+
+/* Put v in place; returns the word before. */
+static inline uint64_t
+kn_shm_swap64_seqcst(uint64_t *p, uint64_t v)
+{
+	return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);
 }
 
 /* Strong compare-exchange. On failure *expected is the word found (load acquire). */

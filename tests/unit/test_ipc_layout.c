@@ -1,8 +1,8 @@
 /* tests/unit/test_ipc_layout.c: the geometry: aligned, without overlap, within range;
- * and the numbers of wire format 1, so that a change of them is a decision. */
+ * and the numbers of wire format 3, so that a change of them is a decision. */
 #include "tests/unit/ipc_test.h"
 
-#include "ipc/layout.h"
+#include "ipc/region.h"
 
 static void
 parts_are_page_aligned_and_do_not_overlap(void **state)
@@ -10,7 +10,7 @@ parts_are_page_aligned_and_do_not_overlap(void **state)
 	static const uint64_t areas[] = { 0, 1, 4096, 5000, 1 << 20, 64 << 20 };
 
 	(void)state;
-	for (uint32_t n = 1; n <= KN_WORKERS_MAX; n += 51)
+	for (uint32_t n = 1; n <= KN_SLICES_MAX; n += 73)
 		for (size_t i = 0; i < sizeof areas / sizeof areas[0]; i++) {
 			struct kn_layout l;
 			uint64_t lane = KN_SLOTS * KN_SLOT_BYTES;
@@ -62,22 +62,74 @@ numbers_out_of_range_are_refused_and_leave_the_output(void **state)
 	memset(&l, 0x5a, sizeof l);
 	memcpy(&before, &l, sizeof l);
 	assert_int_equal(kn_layout_of(0, 4096, 4096, &l), -1);
-	assert_int_equal(kn_layout_of(KN_WORKERS_MAX + 1, 4096, 4096, &l), -1);
+	assert_int_equal(kn_layout_of(KN_SLICES_MAX + 1, 4096, 4096, &l), -1);
 	assert_int_equal(kn_layout_of(UINT32_MAX, 4096, 4096, &l), -1);
 	assert_int_equal(kn_layout_of(1, (1ull << 32) + 1, 4096, &l), -1);
 	assert_int_equal(kn_layout_of(1, 4096, UINT64_MAX, &l), -1);
 	assert_memory_equal(&l, &before, sizeof l);
-	assert_int_equal(kn_layout_of(KN_WORKERS_MAX, 1ull << 32, 1ull << 32, &l), 0);
+	assert_int_equal(kn_layout_of(KN_SLICES_MAX, 1ull << 32, 1ull << 32, &l), 0);
+}
+
+/* Every worker has a bank and a place in it; banks are filled evenly. */
+static void
+a_submit_region_has_room_for_all_claimants(void **state)
+{
+	(void)state;
+	for (uint32_t n = 1; n <= KN_WORKERS_MAX; n++) {
+		struct kn_layout bare, l;
+		uint32_t last;
+
+		assert_int_equal(kn_layout_of(n, 4096, 4096, &bare), 0);
+		l = bare;
+		assert_int_equal(kn_layout_share(&l, n, 100000), 0);
+		assert_int_equal(l.bank_n, (n + 30) / 31);
+		assert_true(l.bank_n <= KN_BANKS_MAX);
+		assert_true(l.bank_claimants <= KN_CLAIMANTS);
+		assert_true(l.bank_n * l.bank_claimants >= n);
+		last = n - (l.bank_n - 1) * l.bank_claimants;
+		assert_true(last >= 1 && last + l.bank_n > l.bank_claimants);
+		assert_int_equal(kn_layout_bank_off(&l, 0), KN_PAGE);
+		assert_int_equal(
+		    kn_layout_bank_off(&l, l.bank_n), kn_layout_slice_off(&l, 0));
+		assert_int_equal(
+		    l.bank_bytes, kn_layout_bank_area_off(&l) + l.bank_area_bytes);
+		assert_int_equal((l.bank_bytes | l.bank_area_bytes) % KN_PAGE, 0);
+		assert_true(l.bank_area_bytes >= 100000);
+		/* inside a slice all is where it was */
+		assert_int_equal(l.slice_bytes, bare.slice_bytes);
+		assert_int_equal(l.return_area_off, bare.return_area_off);
+		assert_int_equal(kn_layout_slice_off(&l, n), l.arena_bytes);
+		assert_int_equal(l.arena_bytes, bare.arena_bytes + l.region_bytes);
+	}
 }
 
 static void
-wire_format_1_is_as_it_was(void **state)
+a_region_out_of_range_is_refused(void **state)
+{
+	struct kn_layout l, before;
+
+	(void)state;
+	assert_int_equal(kn_layout_of(4, 4096, 4096, &l), 0);
+	assert_int_equal(l.region_bytes, 0);
+	assert_int_equal(l.bank_n, 0);
+	before = l;
+	assert_int_equal(kn_layout_share(&l, 0, 4096), -1);
+	assert_int_equal(kn_layout_share(&l, 5, 4096), -1);
+	assert_int_equal(kn_layout_share(&l, KN_WORKERS_MAX + 1, 4096), -1);
+	assert_int_equal(kn_layout_share(&l, 4, (1ull << 32) + 1), -1);
+	assert_memory_equal(&l, &before, sizeof l);
+	assert_int_equal(kn_layout_share(&l, 2, 0), 0); /* inline payloads only */
+	assert_int_equal(kn_layout_share(&l, 2, 0), -1);
+}
+
+static void
+wire_format_3_is_as_it_was(void **state)
 {
 	struct kn_layout l;
 
 	(void)state;
-	assert_int_equal(KN_LAYOUT_VERSION, 1);
-	assert_int_equal(sizeof(struct kn_arena_head), 64);
+	assert_int_equal(KN_LAYOUT_VERSION, 3);
+	assert_int_equal(sizeof(struct kn_arena_head), 72);
 	assert_int_equal(offsetof(struct kn_control, stop), 0);
 	assert_int_equal(offsetof(struct kn_control, stop_ack), 64);
 	assert_int_equal(offsetof(struct kn_control, armed), 128);
@@ -91,6 +143,14 @@ wire_format_1_is_as_it_was(void **state)
 	assert_int_equal(offsetof(struct kn_control, return_freed), 640);
 	assert_int_equal(offsetof(struct kn_slot, head), 512);
 	assert_int_equal(offsetof(struct kn_slot_head, payload_off), 16);
+	assert_int_equal(offsetof(struct kn_slot_head, seq), 56);
+	assert_int_equal(offsetof(struct kn_bank_head, live), 64);
+	assert_int_equal(offsetof(struct kn_bank_head, own), 128);
+	assert_int_equal(offsetof(struct kn_own, taken), 64);
+	assert_int_equal(offsetof(struct kn_own, freed), 320);
+	assert_int_equal(KN_BANK_OWNERS_OFF, 4096);
+	assert_int_equal(KN_BANK_SLOTS_OFF, 8192);
+	assert_int_equal(KN_BANK_OWN_OFF, 8192 + 20480);
 	assert_int_equal(kn_layout_of(2, 4096, 8192, &l), 0);
 	assert_int_equal(l.submit_slots_off, 4096);
 	assert_int_equal(l.return_slots_off, 4096 + 20480);
@@ -106,7 +166,9 @@ main(void)
 		cmocka_unit_test(parts_are_page_aligned_and_do_not_overlap),
 		cmocka_unit_test(the_reader_computes_the_same_from_what_is_sent),
 		cmocka_unit_test(numbers_out_of_range_are_refused_and_leave_the_output),
-		cmocka_unit_test(wire_format_1_is_as_it_was),
+		cmocka_unit_test(a_submit_region_has_room_for_all_claimants),
+		cmocka_unit_test(a_region_out_of_range_is_refused),
+		cmocka_unit_test(wire_format_3_is_as_it_was),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
