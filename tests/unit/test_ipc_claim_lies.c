@@ -129,6 +129,41 @@ a_task_that_was_taken_twice_is_answered_once(void **state)
 	}
 }
 
+/* An ack of what another is copying this moment: the slot is retired, by the looks of
+ * it, and filled again. (The supervisor waits until nobody is in the region; here it
+ * has not seen that.) */
+static void
+a_slot_that_is_filled_under_a_copy_is_not_taken(void **state)
+{
+	static const char *const during[] = { "looked again", "copied" };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		int slot;
+
+		open_world(3, KN_CLAIM_DEKKER, 8, 2);
+		W.liars = true;
+		slot = one_offer();
+		while (!W.who[2].at || strcmp(W.who[2].at, during[i]) != 0)
+			step(2);
+		ack_by_hand(1, slot, W.o.now[slot].seq);
+		poll_all();
+		assert_int_equal(W.o.offered, 0);
+		assert_int_not_equal(kn_offer_slot(&W.o), slot);
+		W.o.wanted = 0;
+		W.o.cursor = (unsigned)slot;
+		assert_int_equal(one_offer(), slot);
+		while (W.who[2].k.stale == 0)
+			step(2);
+		assert_int_equal(W.who[2].k.claims, 0);
+		run_turns(2000, 2000);
+		assert_int_equal(W.o.liars, 0);
+		assert_int_equal(W.task[1].settled, 1);
+		assert_int_equal(W.task[1].runs, 1);
+		close_world();
+	}
+}
+
 static void
 answers_that_are_not_owed(void **state)
 {
@@ -386,6 +421,7 @@ main(void)
 		cmocka_unit_test(an_ack_that_names_another_publication),
 		cmocka_unit_test(an_ack_of_what_another_has_taken),
 		cmocka_unit_test(a_task_that_was_taken_twice_is_answered_once),
+		cmocka_unit_test(a_slot_that_is_filled_under_a_copy_is_not_taken),
 		cmocka_unit_test(answers_that_are_not_owed),
 		cmocka_unit_test(areas_are_freed_by_their_owner_only),
 		cmocka_unit_test(areas_come_back_however_a_task_ends),
