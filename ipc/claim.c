@@ -195,7 +195,7 @@ take(struct kn_claimant *k, uint32_t region, uint32_t acks, struct kn_claimed *o
 {
 	struct kn_own *own = kn_bank_own(&k->bank, k->id);
 	/* The last look before the copy, and after the one at the acks: see claim.h. */
-	uint64_t pub = kn_shm_load64_acquire(&k->bank.head->published); /* Q2 */
+	uint64_t pub = kn_shm_load64_acquire(&k->bank.head->published); /* Y2 */
 	uint32_t mask =
 	    ((uint32_t)pub ^ acks ^ k->ack) & kn_claim_slots(k->width, region);
 	int slot[KN_SLOTS], n = 0, in_region;
@@ -361,7 +361,7 @@ by_cas_mask(struct kn_claimant *k, uint32_t region, struct kn_claimed *out, int 
 int
 kn_claim(struct kn_claimant *k, struct kn_claimed *out, int max)
 {
-	uint64_t pub = kn_shm_load64_acquire(&k->bank.head->published); /* Q2 */
+	uint64_t pub = kn_shm_load64_acquire(&k->bank.head->published); /* Y2 */
 	uint32_t regions, open, pending;
 	struct look l;
 

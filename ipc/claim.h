@@ -18,7 +18,7 @@
  *     leaves a bit that can be told from one in use.
  *
  * What is claimed is copied out and retired before it is run, never the other way. If
- * this claimant dies at any step, others go on: see the cards of region.h. Labels Q2,
+ * this claimant dies at any step, others go on: see the cards of region.h. Labels Y2,
  * V2, W1 to W3, M1, I1, F1, N1, D2.
  *
  * auto is dekker: `knit-sandbox bench --only M15` compares the two; see kn_claim().

@@ -27,7 +27,7 @@ void
 kn_offer_store_published(struct kn_offer *o, uint32_t flip)
 {
 	o->published = (o->published ^ flip) + (1ull << 32);
-	kn_shm_store64_release(&o->bank.head->published, o->published); /* Q1 */
+	kn_shm_store64_release(&o->bank.head->published, o->published); /* Y1 */
 }
 
 void

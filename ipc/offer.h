@@ -20,7 +20,7 @@
  * It cannot lose or change a task of another, settle one it did not take, free
  * another's payload, get another one blamed, or hold up the supervisor.
  *
- * Labels Q1, V1, W1, W2, W4, M2, I2, F2, N2, D1. Models: tests/model/dekker.pml and
+ * Labels V1, Y1, W1, W2, W4, M2, I2, F2, N2, D1. Models: tests/model/dekker.pml and
  * casmask.pml.
  */
 #ifndef KN_IPC_OFFER_H

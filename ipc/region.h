@@ -27,9 +27,9 @@ struct kn_bank_head {
 	/* published: writer supervisor, readers claimants. Low half: toggle bits; slot
 	 * s is pending while bit s of published ^ (ack of all claimants, dead ones too)
 	 * is set. High half: a count raised by each store, so that a claimant that
-	 * found nothing need look at nothing else until the word changes. Q1
-	 * kn_offer_publish store release <-> Q2 kn_claim load acquire, carries slots,
-	 * inline bytes and area bytes. If the supervisor dies before Q1 nobody sees the
+	 * found nothing need look at nothing else until the word changes. Y1
+	 * kn_offer_publish store release <-> Y2 kn_claim load acquire, carries slots,
+	 * inline bytes and area bytes. If the supervisor dies before Y1 nobody sees the
 	 * task. model: tests/model/dekker.pml, mutant PUBLISH_BEFORE_WRITE. */
 	_Alignas(KN_LINE) uint64_t published;
 	/* live: writer supervisor, readers claimants: who may still write its word.
