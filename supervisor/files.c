@@ -16,6 +16,7 @@
 #include "ipc/blob.h"
 #include "ipc/fd.h"
 #include "supervisor/inner.h"
+#include "supervisor/ledger.h"
 
 enum { NAME_MAX_BYTES = 4095, COMPONENT_MAX = 255 };
 
@@ -49,11 +50,24 @@ asked_to_keep(const struct kn_task *t, const char *name)
 	return false;
 }
 
+/* A thousand names of 4 KB that differ at their ends are gigabytes of comparing: their
+ * prints differ at once, and nobody knows the pool's id who could make them meet. */
+static uint64_t
+print_of(const struct kn_entry *e, const char *name)
+{
+	uint64_t both[2];
+
+	kn_ledger_hash(e->sup->pool_id, name, strlen(name), both);
+	return both[0];
+}
+
 static bool
-seen(const struct kn_entry *e, const char *name, uint32_t what)
+seen(const struct kn_entry *e, const char *name, uint64_t print, uint32_t what)
 {
 	for (size_t i = 0; i < e->file_n; i++) {
-		if ((e->files[i].what & what) && strcmp(e->files[i].name, name) == 0)
+		const struct kn_outcome_file *f = &e->files[i];
+
+		if (f->print == print && (f->what & what) && strcmp(f->name, name) == 0)
 			return true;
 	}
 	return false;
@@ -110,6 +124,7 @@ take_one(struct kn_entry *e, struct kn_blob_r *r, int *fds_own, int fd_n, int *f
 	const char *name = kn_blob_get_str(r), *bad;
 	uint32_t what = kn_blob_get_u32(r), refusal = kn_blob_get_u32(r);
 	struct kn_outcome_file *f;
+	uint64_t print;
 
 	if (r->bad)
 		return "files.body";
@@ -124,7 +139,8 @@ take_one(struct kn_entry *e, struct kn_blob_r *r, int *fds_own, int fd_n, int *f
 		return "files.name";
 	if ((what & KN_FILE_COLLECT) && e->task->collect_n == 0)
 		return "files.what";
-	if (seen(e, name, what))
+	print = print_of(e, name);
+	if (seen(e, name, print, what))
 		return "files.name";
 	if (e->file_n >= KN_COLLECT_MAX)
 		return "files.count";
@@ -133,6 +149,7 @@ take_one(struct kn_entry *e, struct kn_blob_r *r, int *fds_own, int fd_n, int *f
 		return "files.memory";
 	e->file_n++;
 	f->what = what;
+	f->print = print;
 	f->refusal = (enum kn_file_refusal)refusal;
 	if (refusal != KN_FILE_OK)
 		return NULL;

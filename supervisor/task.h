@@ -119,7 +119,8 @@ struct kn_outcome_file {
 	enum kn_file_refusal refusal;
 	int fd; /* owned, read-only, a regular tmpfs file; -1 if refused */
 	uint64_t bytes;
-	uint32_t mode; /* permission bits & 0777 */
+	uint32_t mode;	/* permission bits & 0777 */
+	uint64_t print; /* of the name; the supervisor's own */
 };
 struct kn_outcome {
 	enum kn_verdict verdict;

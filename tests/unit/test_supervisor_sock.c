@@ -163,6 +163,36 @@ names_that_lead_elsewhere(void **state)
 	assert_int_equal(s->entry[0].file_n, 1);
 }
 
+/* They are told apart by their prints: comparing a thousand such names with each other
+ * takes as long as a task would like. */
+static void
+long_names_that_begin_alike_differ_by_their_prints(void **state)
+{
+	char glob[] = "*", *globs = glob, name[301];
+	const struct kn_entry *e = &s->entry[0];
+
+	(void)state;
+	prepare();
+	task.collect = &globs;
+	task.collect_n = 1;
+	memset(name, 'n', sizeof name - 1);
+	name[100] = name[200] = '/';
+	name[300] = '\0';
+	for (int i = 0; i < 40; i++) {
+		name[299] = (char)('0' + i);
+		send_file(name, KN_FILE_COLLECT, KN_FILE_MISSING, -1);
+		kn_view_socket(w);
+		assert_null(w->bad);
+	}
+	assert_int_equal(e->file_n, 40);
+	for (size_t i = 0; i < e->file_n; i++) {
+		for (size_t j = 0; j < i; j++)
+			assert_true(e->files[i].print != e->files[j].print);
+	}
+	send_file(name, KN_FILE_COLLECT, KN_FILE_MISSING, -1);
+	expect_socket("files.name");
+}
+
 static void
 records_and_descriptors_that_do_not_agree(void **state)
 {
@@ -219,6 +249,7 @@ main(void)
 		SOCK(a_kept_file_comes_through),
 		SOCK(descriptors_that_are_no_files_of_a_task),
 		SOCK(names_that_lead_elsewhere),
+		SOCK(long_names_that_begin_alike_differ_by_their_prints),
 		SOCK(records_and_descriptors_that_do_not_agree),
 		SOCK(nothing_leaks),
 	};
