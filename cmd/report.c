@@ -3,13 +3,12 @@
  */
 #include "cmd/report.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "cmd/report_files.h"
 #include "ipc/err.h"
 #include "supervisor/base64.h"
 
@@ -149,100 +148,6 @@ set_stream(json_t *o, const char *name, const struct kn_capture *c)
 	return r;
 }
 
-/* ---- files ---- */
-
-/* 0, -1 (no memory), or 1: it cannot be read to its end, and a file cut short must not
- * pass for the file. */
-static int
-set_content(json_t *o, const struct kn_outcome_file *f)
-{
-	char *bytes = malloc(f->bytes + 1);
-	size_t n = 0;
-	int r;
-
-	while (bytes && n < f->bytes) {
-		ssize_t got = pread(f->fd, bytes + n, f->bytes - n, (off_t)n);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			break;
-		n += (size_t)got;
-	}
-	if (bytes && n < f->bytes)
-		r = 1;
-	else
-		r = bytes ? set_bytes(o, "content_b64", bytes, n) : -1;
-	free(bytes);
-	return r;
-}
-
-static json_t *
-file_object(const struct kn_report *rep, const struct kn_outcome_file *f)
-{
-	json_t *o = json_object();
-	char mode[8];
-	enum kn_file_refusal refusal = f->refusal;
-	int r = 0;
-
-	if (refusal == KN_FILE_OK && f->fd < 0)
-		refusal = KN_FILE_IO;
-	if (refusal == KN_FILE_OK && rep->contents) {
-		r = set_content(o, f);
-		if (r == 1) {
-			refusal = KN_FILE_IO;
-			r = 0;
-		}
-	}
-	if (refusal != KN_FILE_OK) {
-		r |= set(o, "error", json_string(kn_report_refusal(refusal)));
-	} else {
-		if (!rep->contents)
-			r |= set(o, "bytes", json_integer((json_int_t)f->bytes));
-		snprintf(mode, sizeof mode, "%03o", (unsigned)f->mode & 0777);
-		r |= set(o, "mode", json_string(mode));
-	}
-	if (r < 0) {
-		json_decref(o);
-		return NULL;
-	}
-	return o;
-}
-
-/* Collected files, and kept ones that could not be kept. */
-static int
-set_files(json_t *root, const struct kn_report *rep, const struct kn_outcome *o)
-{
-	json_t *files = json_object();
-	char clean[1024];
-	int r = 0;
-
-	for (size_t i = 0; i < o->file_n; i++) {
-		const struct kn_outcome_file *f = &o->files[i];
-		json_t *v;
-
-		if (!(f->what & KN_FILE_COLLECT) && f->refusal == KN_FILE_OK)
-			continue;
-		v = file_object(rep, f);
-		if (!v) {
-			r = -1;
-			break;
-		}
-		json_incref(v);
-		if (json_object_set_new(files, f->name, v) < 0) {
-			kn_err_printable(
-			    clean, sizeof clean, f->name, (int)strnlen(f->name, 1000));
-			r |= json_object_set(files, clean, v);
-		}
-		json_decref(v);
-	}
-	if (r < 0 || json_object_size(files) == 0) {
-		json_decref(files);
-		return r;
-	}
-	return set(root, "files", files);
-}
-
 /* ---- the result ---- */
 
 static json_t *
@@ -282,23 +187,27 @@ set_layers(json_t *root, const struct kn_layers *l)
 }
 
 static char *
-dump(const struct kn_report *rep, json_t *root, int ok, size_t *out_n)
+dump(const struct kn_report *rep, json_t *root, int ok)
 {
 	size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(PRECISION) |
 		       (rep->ascii ? JSON_ENSURE_ASCII : 0);
 	char *text = ok == 0 ? json_dumps(root, flags) : NULL;
-	char *line;
 
 	json_decref(root);
-	if (!text)
-		return NULL;
-	*out_n = strlen(text) + 1;
-	line = realloc(text, *out_n + 1);
+	return text;
+}
+
+static char *
+end_line(char *text_own, size_t *n)
+{
+	char *line = realloc(text_own, *n + 2);
+
 	if (!line) {
-		free(text);
+		free(text_own);
 		return NULL;
 	}
-	memcpy(line + *out_n - 1, "\n", 2);
+	memcpy(line + *n, "\n", 2);
+	*n += 1;
 	return line;
 }
 
@@ -308,7 +217,8 @@ kn_report_result(const struct kn_report *rep, const char *id, uint64_t line,
 {
 	bool known = o->verdict != KN_V_INVALID;
 	json_t *root = json_object();
-	char worker[16];
+	char worker[16], *text;
+	size_t n;
 	int r = 0;
 
 	r |= set(root, "id", words(id));
@@ -331,7 +241,6 @@ kn_report_result(const struct kn_report *rep, const char *id, uint64_t line,
 		r |= set_counts(root, "stdout", &o->out);
 		r |= set_counts(root, "stderr", &o->err);
 	}
-	r |= set_files(root, rep, o);
 	r |= set(root, "error", o->error[0] ? words(o->error) : json_null());
 	if (known)
 		r |= set_usage(root, o);
@@ -344,7 +253,15 @@ kn_report_result(const struct kn_report *rep, const char *id, uint64_t line,
 		r |= set(root, "policy", json_string(rep->policy));
 	if (o->worker >= 0)
 		r |= set_layers(root, &o->layers);
-	return dump(rep, root, r, out_n);
+	text = dump(rep, root, r);
+	if (!text)
+		return NULL;
+	n = strlen(text);
+	text = kn_report_files(text, &n, rep, o);
+	if (!text || !(text = end_line(text, &n)))
+		return NULL;
+	*out_n = n;
+	return text;
 }
 
 char *
@@ -352,6 +269,7 @@ kn_report_summary(
     const struct kn_report *rep, const struct kn_report_batch *b, size_t *out_n)
 {
 	json_t *root = json_object(), *verdicts = json_object();
+	char *text;
 	uint64_t total = 0;
 	int r = 0;
 
@@ -374,5 +292,9 @@ kn_report_summary(
 		r |= set(root, "policy", json_string(rep->policy));
 	if (b->layers)
 		r |= set_layers(root, b->layers);
-	return dump(rep, root, r, out_n);
+	text = dump(rep, root, r);
+	if (!text)
+		return NULL;
+	*out_n = strlen(text);
+	return end_line(text, out_n);
 }

@@ -10,15 +10,18 @@
 static const char alphabet[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-char *
-kn_base64_encode(const void *p, size_t n)
+size_t
+kn_base64_length(size_t n)
+{
+	return (n + 2) / 3 * 4;
+}
+
+void
+kn_base64_encode_to(char *out, const void *p, size_t n)
 {
 	const uint8_t *in = p;
-	char *text, *at;
+	char *at = out;
 
-	if (n > SIZE_MAX / 4 * 3 - 8 || !(text = malloc((n + 2) / 3 * 4 + 1)))
-		return NULL;
-	at = text;
 	for (; n >= 3; n -= 3, in += 3) {
 		*at++ = alphabet[in[0] >> 2];
 		*at++ = alphabet[(in[0] & 3) << 4 | in[1] >> 4];
@@ -33,7 +36,17 @@ kn_base64_encode(const void *p, size_t n)
 		*at++ = n > 1 ? alphabet[(second & 15) << 2] : '=';
 		*at++ = '=';
 	}
-	*at = '\0';
+}
+
+char *
+kn_base64_encode(const void *p, size_t n)
+{
+	char *text;
+
+	if (n > SIZE_MAX / 4 * 3 - 8 || !(text = malloc(kn_base64_length(n) + 1)))
+		return NULL;
+	kn_base64_encode_to(text, p, n);
+	text[kn_base64_length(n)] = '\0';
 	return text;
 }
 

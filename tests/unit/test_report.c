@@ -13,8 +13,9 @@
 
 #include "ipc/fd.h"
 
-/* cmd/ is no part of the library: the file itself. */
+/* cmd/ is no part of the library: the files themselves. */
 #include "cmd/report.c"
+#include "cmd/report_files.c"
 
 static const struct kn_report batch = {
 	.policy = "sha256:00",
@@ -302,6 +303,41 @@ streams_that_were_relayed_are_counted_and_not_repeated(void **state)
 	json_decref(v);
 }
 
+/* It is read and written in pieces; 0 to 2 bytes more than whole ones. */
+static void
+a_long_file_comes_whole(void **state)
+{
+	char name[] = "long";
+
+	(void)state;
+	for (size_t more = 0; more < 3; more++) {
+		size_t n = 2 * PIECE + more;
+		char *bytes = malloc(n), *want;
+		struct kn_err e;
+
+		for (size_t i = 0; i < n; i++)
+			bytes[i] = (char)(i * 2654435761u >> 24);
+		struct kn_outcome_file file = { .name = name,
+			.what = KN_FILE_COLLECT,
+			.fd = kn_fd_sealed("long", bytes, n, 0, &e),
+			.bytes = n,
+			.mode = 0600 };
+		const struct kn_outcome o = {
+			.verdict = KN_V_OK, .started = true, .files = &file, .file_n = 1
+		};
+		json_t *v = result(&o),
+		       *f = json_object_get(json_object_get(v, "files"), "long");
+
+		want = kn_base64_encode(bytes, n);
+		assert_string_equal(string_at(f, "content_b64"), want);
+		assert_string_equal(string_at(f, "mode"), "600");
+		json_decref(v);
+		kn_fd_close(&file.fd);
+		free(want);
+		free(bytes);
+	}
+}
+
 static void
 a_file_that_cannot_be_read_to_its_end_does_not_pass_for_the_file(void **state)
 {
@@ -335,6 +371,7 @@ main(void)
 		cmocka_unit_test(bytes_that_are_not_text_arrive_as_base64),
 		cmocka_unit_test(a_cut_inside_a_character_leaves_text),
 		cmocka_unit_test(collected_files_and_refusals),
+		cmocka_unit_test(a_long_file_comes_whole),
 		cmocka_unit_test(nothing_on_a_terminal_is_an_escape),
 		cmocka_unit_test(summary_counts_by_verdict),
 		cmocka_unit_test(

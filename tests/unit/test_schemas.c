@@ -25,6 +25,7 @@
 
 /* cmd/ is no part of the library: the file itself. */
 #include "cmd/report.c"
+#include "cmd/report_files.c"
 
 /* ---- the validator ---- */
 
