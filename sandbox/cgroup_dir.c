@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -114,10 +115,15 @@ kn_cgroup_dir_orphan(const char *name)
 	return is_dead(pid, start);
 }
 
+/* What somebody mounted below is not a group of ours, whatever files it has: neither
+ * would the numbers in its "cgroup.procs" be of processes of ours. */
 int
 kn_cgroup_dir_open(int parent_fd, const char *name)
 {
-	return openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV };
+
+	return (int)syscall(SYS_openat2, parent_fd, name, &how, sizeof how);
 }
 
 int

@@ -73,8 +73,7 @@ sweep(const char *base)
 
 		if (strncmp(de->d_name, PRIVATE_PREFIX, strlen(PRIVATE_PREFIX)) != 0)
 			continue;
-		dir = openat(
-		    at, de->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		dir = kn_beneath_dir(at, de->d_name);
 		if (dir < 0 || fstat(dir, &st) < 0 || st.st_uid != geteuid() ||
 		    flock(dir, LOCK_EX | LOCK_NB) < 0)
 			continue;

@@ -14,14 +14,16 @@
 #include "ipc/err.h"
 #include "ipc/fd.h"
 
+enum { DEPTH_MAX = 100 };
+
 static int
-open_below(int root, const char *rel, uint64_t flags, uint64_t mode)
+open_as(int root, const char *rel, uint64_t flags, uint64_t mode, uint64_t resolve)
 {
 	struct open_how how = {
 		.flags = flags | O_CLOEXEC | O_NOFOLLOW,
 		.mode = mode,
-		.resolve =
-		    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+		.resolve = resolve | RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+			   RESOLVE_NO_MAGICLINKS,
 	};
 	int fd = -1;
 
@@ -32,6 +34,12 @@ open_below(int root, const char *rel, uint64_t flags, uint64_t mode)
 			break;
 	}
 	return fd;
+}
+
+static int
+open_below(int root, const char *rel, uint64_t flags, uint64_t mode)
+{
+	return open_as(root, rel, flags, mode, 0);
 }
 
 static const char *
@@ -167,8 +175,14 @@ kn_beneath_unlink(int root, const char *rel)
 		unlinkat(dir, last, 0);
 }
 
+int
+kn_beneath_dir(int dir, const char *name)
+{
+	return open_as(dir, name, O_RDONLY | O_DIRECTORY, 0, RESOLVE_NO_XDEV);
+}
+
 static void
-empty_dir(int dir, dev_t dev, int depth)
+empty_dir(int dir, int depth)
 {
 	int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = copy >= 0 ? fdopendir(copy) : NULL;
@@ -180,17 +194,15 @@ empty_dir(int dir, dev_t dev, int depth)
 	}
 	while ((de = readdir(d))) {
 		KN_OWN_FD int sub = -1;
-		struct stat st;
 
 		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
 			continue;
 		if (unlinkat(dir, de->d_name, 0) == 0 || errno != EISDIR)
 			continue;
-		sub = openat(
-		    dir, de->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (sub < 0 || fstat(sub, &st) < 0 || st.st_dev != dev || depth == 0)
+		sub = depth > 0 ? kn_beneath_dir(dir, de->d_name) : -1;
+		if (sub < 0)
 			continue;
-		empty_dir(sub, dev, depth - 1);
+		empty_dir(sub, depth - 1);
 		unlinkat(dir, de->d_name, AT_REMOVEDIR);
 	}
 	closedir(d);
@@ -199,8 +211,5 @@ empty_dir(int dir, dev_t dev, int depth)
 void
 kn_beneath_empty(int dir)
 {
-	struct stat st;
-
-	if (fstat(dir, &st) == 0)
-		empty_dir(dir, st.st_dev, 100);
+	empty_dir(dir, DEPTH_MAX);
 }

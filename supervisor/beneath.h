@@ -23,7 +23,11 @@ int kn_beneath_write(int root, const char *rel, int from, uint64_t max, uint32_t
     bool replace, struct kn_err *e);
 /* Remove the file rel below root if it is there. */
 void kn_beneath_unlink(int root, const char *rel);
-/* Remove everything below the directory fd (borrowed), on this file system only. */
+/* The directory called so, itself: no link and nothing that is mounted there. -1 with
+ * errno. */
+int kn_beneath_dir(int dir, const char *name);
+/* Remove everything below the directory fd (borrowed); what is mounted there stays, a
+ * bind of the same file system too. */
 void kn_beneath_empty(int dir);
 
 #endif
