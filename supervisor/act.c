@@ -192,6 +192,10 @@ act_publish(struct kn_sup *s, const struct kn_action *a)
 	}
 	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "task %s slot=%d attempt=%u",
 	    e->task->id ? e->task->id : "-", e->slot, e->attempt);
+	if (e->taken_ns)
+		kn_trace_moved(&s->trace, e->task->id, e->serial, e->taken_from,
+		    (int)w->index, e->taken_ns, e->published_ns);
+	e->taken_ns = 0;
 	reply(s, a, KN_EV_PUBLISHED);
 }
 
@@ -212,8 +216,10 @@ act_take_back(struct kn_sup *s, const struct kn_action *a)
 		kn_payload_undo(&w->pay, e->area);
 	kn_publish_forget(e);
 	kn_stream_close(e);
+	e->taken_from = (int)w->index;
+	e->taken_ns = kn_clock_now();
 	kn_trace_instant(
-	    &s->trace, "taken back", e->task->id, (int)w->index, kn_clock_now());
+	    &s->trace, "taken back", e->task->id, e->taken_from, e->taken_ns);
 	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "task %s taken back",
 	    e->task->id ? e->task->id : "-");
 	reply(s, a, KN_EV_TAKEN_BACK);

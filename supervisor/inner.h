@@ -73,6 +73,8 @@ struct kn_entry {
 	bool claimed, input_used, cancel_sent;
 	size_t job_bytes;
 	uint64_t accepted_ns, published_ns, begun_ns, ended_ns;
+	uint64_t taken_ns; /* taken back then, from worker taken_from; 0: was not */
+	int taken_from;
 	bool has_result;
 	struct kn_job_result result;
 	enum kn_how how;

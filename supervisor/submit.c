@@ -58,7 +58,7 @@ take_entry(struct kn_sup *s, struct kn_task *t)
 	e->attempt = 0;
 	e->gen = 0;
 	e->claimed = e->input_used = e->has_result = e->cancel_sent = false;
-	e->published_ns = e->begun_ns = e->ended_ns = 0;
+	e->published_ns = e->begun_ns = e->ended_ns = e->taken_ns = 0;
 	e->accepted_ns = kn_clock_now();
 	return e;
 }

@@ -165,3 +165,22 @@ kn_trace_instant(
 	    "\"pid\":1,\"tid\":%d}",
 	    what, what, escape(name, id), us(a, t, at_ns), worker + 1);
 }
+
+void
+kn_trace_moved(struct kn_trace *t, const char *id, uint64_t serial, int from, int to,
+    uint64_t from_ns, uint64_t to_ns)
+{
+	char name[ID_MAX], a[32];
+
+	if (t->fd < 0)
+		return;
+	escape(name, id);
+	put(t,
+	    "{\"ph\":\"s\",\"cat\":\"moved\",\"name\":\"%s\",\"id\":%llu,\"ts\":%s,"
+	    "\"pid\":1,\"tid\":%d,\"args\":{\"from\":\"w%d\",\"to\":\"w%d\"}}",
+	    name, (unsigned long long)serial, us(a, t, from_ns), from + 1, from, to);
+	put(t,
+	    "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"moved\",\"name\":\"%s\",\"id\":%llu,"
+	    "\"ts\":%s,\"pid\":1,\"tid\":%d}",
+	    name, (unsigned long long)serial, us(a, t, to_ns), to + 1);
+}

@@ -25,6 +25,9 @@ void kn_trace_queued(struct kn_trace *t, const char *id, uint64_t serial,
     uint64_t from_ns, uint64_t to_ns);
 void kn_trace_ran(struct kn_trace *t, const char *id, int worker, uint64_t from_ns,
     uint64_t to_ns, const char *verdict);
+/* A task that was taken back from one worker and given to another: an arrow. */
+void kn_trace_moved(struct kn_trace *t, const char *id, uint64_t serial, int from,
+    int to, uint64_t from_ns, uint64_t to_ns);
 void kn_trace_instant(
     struct kn_trace *t, const char *what, const char *id, int worker, uint64_t at_ns);
 
