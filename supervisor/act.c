@@ -275,6 +275,12 @@ act_stop_worker(struct kn_sup *s, const struct kn_action *a)
 		return;
 	w->stopping = true;
 	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "stop");
+	/* The worker of a single command has nothing left to end in order, and somebody
+	 * waits for us: its sandbox and its launcher end side by side. */
+	if (s->opt.forward_signals && w->outstanding == 0) {
+		kn_launch_kill(s->launcher, w->index, &w->lw);
+		return;
+	}
 	kn_control_stop(w->slice.control);
 	/* Lost to a full socket, it costs the stop_ack deadline and then the worker. */
 	(void)kn_act_message(w, KN_MSG_WAKE, NULL, 0, NULL, 0);
