@@ -24,7 +24,10 @@ struct kn_host {
 	char bwrap[256];       /* absolute path of the bwrap that will be used */
 	uid_t worker_uid_base; /* root: first host uid of this supervisor's workers */
 	uint32_t worker_uid_n;
-	bool maps_full;	 /* root: our user namespace maps every id to itself */
+	bool maps_full; /* root: our user namespace maps every id to itself */
+	/* Never found by a probe: the process is somebody else's, and its limits stay.
+	 */
+	bool embedded;
 	bool no_cgroups; /* never found by a probe: go on as if none were granted */
 };
 /* Never fails for lack of something: what is missing is zero, "" or false, and the

@@ -223,13 +223,15 @@ raise_nofile(struct kn_launcher *l, struct kn_err *e)
 		return 0;
 	now = l->nofile;
 	now.rlim_cur = now.rlim_max;
-	if (need <= now.rlim_max && setrlimit(RLIMIT_NOFILE, &now) == 0)
+	if (!l->host->embedded && need <= now.rlim_max &&
+	    setrlimit(RLIMIT_NOFILE, &now) == 0)
 		return 0;
 	kn_err_set(e, KN_EK_CONFIG,
 	    "/filesystem/mounts: %llu mounts need %llu open files, and the limit is "
 	    "%llu",
 	    (unsigned long long)n, (unsigned long long)need,
-	    (unsigned long long)l->nofile.rlim_max);
+	    (unsigned long long)(l->host->embedded ? l->nofile.rlim_cur
+						   : l->nofile.rlim_max));
 	kn_err_hint(e, "bind a directory that holds them, or raise it: ulimit -n");
 	return -1;
 }

@@ -211,6 +211,9 @@ void kn_turn_queue(struct kn_sup *s, const struct kn_event *ev);
 void kn_turn_reply(struct kn_sup *s, const struct kn_event *ev);
 void kn_turn_pump(struct kn_sup *s);
 int kn_turn_run(struct kn_sup *s, struct kn_err *e);
+/* What kn_sup_turn() does but for the end. */
+int kn_turn_step(
+    struct kn_sup *s, uint64_t until_ns, enum kn_sup_news *out, struct kn_err *e);
 /* Remember the first reason why the pool cannot go on. */
 void kn_turn_fail(struct kn_sup *s, const struct kn_err *e);
 void kn_turn_stop(struct kn_sup *s, bool now, int signo);

@@ -169,15 +169,11 @@ run_always(struct kn_loop *l)
 	}
 }
 
-int
-kn_loop_wait(struct kn_loop *l, uint64_t now_ns, uint64_t deadline_ns, struct kn_err *e)
+static int
+dispatch(struct kn_loop *l, int timeout, int *out_events, struct kn_err *e)
 {
-	int timeout = -1, n;
+	int n;
 
-	if (l->always || (deadline_ns && deadline_ns <= now_ns))
-		timeout = 0;
-	else
-		arm(l, deadline_ns);
 	do /* a stop and continue of ours ends the wait with nothing in hand */
 		n = epoll_wait(l->epoll_fd, l->batch, KN_LOOP_BATCH, timeout);
 	while (n < 0 && errno == EINTR);
@@ -194,5 +190,25 @@ kn_loop_wait(struct kn_loop *l, uint64_t now_ns, uint64_t deadline_ns, struct kn
 	l->batch_n = l->batch_at = 0;
 	if (l->always)
 		run_always(l);
+	*out_events = n;
 	return 0;
+}
+
+int
+kn_loop_wait(struct kn_loop *l, uint64_t now_ns, uint64_t deadline_ns, struct kn_err *e)
+{
+	int timeout = -1, n;
+
+	if (l->always || (deadline_ns && deadline_ns <= now_ns))
+		timeout = 0;
+	else
+		arm(l, deadline_ns);
+	return dispatch(l, timeout, &n, e);
+}
+
+int
+kn_loop_poll(struct kn_loop *l, uint64_t deadline_ns, int *out_events, struct kn_err *e)
+{
+	arm(l, deadline_ns);
+	return dispatch(l, 0, out_events, e);
 }

@@ -54,5 +54,9 @@ void kn_loop_del(struct kn_loop *l, struct kn_watch *w); /* zero value: nothing 
  * dispatch them. */
 int kn_loop_wait(
     struct kn_loop *l, uint64_t now_ns, uint64_t deadline_ns, struct kn_err *e);
+/* Dispatch what is there, without waiting, and leave the timer such that the epoll
+ * descriptor itself is readable at deadline_ns, for who watches it from outside. */
+int kn_loop_poll(
+    struct kn_loop *l, uint64_t deadline_ns, int *out_events, struct kn_err *e);
 
 #endif

@@ -6,7 +6,8 @@
  * (nohup); SIGINT does not, though a shell without job control ignores it for its
  * background jobs: who sends it to us by name means it. SIGPIPE and SIGXFSZ are ignored
  * always: a broken pipe, or a file that may not grow (ulimit -f), is an error of the
- * write, not the end of the supervisor.
+ * write, not the end of the supervisor. Embedded in another program all this is the
+ * program's, and nothing is touched.
  */
 #include <errno.h>
 #include <string.h>
@@ -117,6 +118,8 @@ kn_signals_open(struct kn_sup *s, struct kn_err *e)
 	sigset_t set;
 
 	g->fd = -1;
+	if (s->opt.embedded)
+		return 0;
 	for (int i = 0; i < KN_QUIET_N; i++)
 		g->quiet_saved[i] = sigaction(quiet[i], &ignore, &g->old_quiet[i]) == 0;
 	if (!s->opt.handle_signals)

@@ -119,7 +119,7 @@ raise_nofile(struct kn_sup *s)
 {
 	struct rlimit want;
 
-	if (getrlimit(RLIMIT_NOFILE, &s->old_nofile) < 0)
+	if (s->opt.embedded || getrlimit(RLIMIT_NOFILE, &s->old_nofile) < 0)
 		return;
 	want = s->old_nofile;
 	want.rlim_cur = want.rlim_max;
@@ -260,6 +260,16 @@ answer_the_rest(struct kn_sup *s)
 	}
 }
 
+static void
+run_down(struct kn_sup *s, const struct kn_err *e)
+{
+	if (e->kind != KN_EK_NONE)
+		kn_turn_fail(s, e);
+	s->broken = true;
+	s->stop_level = 2;
+	answer_the_rest(s);
+}
+
 int
 kn_sup_run(struct kn_sup *s, int *out_signal, struct kn_err *e)
 {
@@ -268,12 +278,8 @@ kn_sup_run(struct kn_sup *s, int *out_signal, struct kn_err *e)
 
 	kn_err_clear(&err);
 	rc = kn_turn_run(s, &err);
-	if (rc < 0) {
-		if (err.kind != KN_EK_NONE)
-			kn_turn_fail(s, &err);
-		s->stop_level = 2;
-		answer_the_rest(s);
-	}
+	if (rc < 0)
+		run_down(s, &err);
 	if (out_signal)
 		*out_signal = s->stop_signal;
 	if (rc < 0 || s->pool_failed || s->output_failed) {
@@ -283,6 +289,32 @@ kn_sup_run(struct kn_sup *s, int *out_signal, struct kn_err *e)
 	if (kn_trace_close(&s->trace) < 0)
 		return kn_err_sys(e, KN_EK_HOST, "write the trace");
 	return 0;
+}
+
+int
+kn_sup_turn(
+    struct kn_sup *s, uint64_t until_ns, enum kn_sup_news *out, struct kn_err *e)
+{
+	enum kn_sup_news news = KN_SUP_ENDED;
+	struct kn_err err;
+	int rc;
+
+	kn_err_clear(&err);
+	rc = kn_turn_step(s, until_ns, &news, &err);
+	if (rc < 0)
+		run_down(s, &err);
+	if (rc < 0 || (news == KN_SUP_ENDED && s->pool_failed)) {
+		*e = s->fail;
+		return -1;
+	}
+	*out = news;
+	return 0;
+}
+
+int
+kn_sup_poll_fd(const struct kn_sup *s)
+{
+	return s->loop.epoll_fd;
 }
 
 static void

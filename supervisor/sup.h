@@ -36,6 +36,9 @@ struct kn_sup_options {
 	bool trace_on;	      /* Chrome trace events to trace_fd (borrowed) */
 	int trace_fd;
 	bool no_steal; /* tasks stay with the worker they were given to */
+	/* The process is somebody else's (kn_sup_turn()): its limits and what it does
+	 * about signals stay as they are. Who turns has SIGPIPE and SIGXFSZ blocked. */
+	bool embedded;
 	/* Kind module: the module's environment ("K=V"), borrowed until open returns;
 	 * NULL: what the policy makes of the caller's. */
 	const char *const *env;
@@ -72,6 +75,16 @@ void kn_sup_every(struct kn_sup *s, uint32_t ms, void (*tick)(void *ctx), void *
  * then). *out_signal: the signal that stopped it, 0 if none. */
 int kn_sup_run(struct kn_sup *s, int *out_signal, struct kn_err *e);
 void kn_sup_close(struct kn_sup *s); /* kills and reaps what is left */
+
+/* In place of kn_sup_run(): one turn at a time, by whichever thread, one at a time.
+ * News: there may be more at hand; turn again. Quiet: until_ns (0: never) has come and
+ * there is nothing to do until kn_sup_poll_fd() is readable; so a turn with an until_ns
+ * that has passed never waits. -1 with e: the pool could not go on, and all tasks were
+ * answered. */
+enum kn_sup_news { KN_SUP_NEWS, KN_SUP_QUIET, KN_SUP_ENDED };
+int kn_sup_turn(
+    struct kn_sup *s, uint64_t until_ns, enum kn_sup_news *out, struct kn_err *e);
+int kn_sup_poll_fd(const struct kn_sup *s);
 
 struct kn_sup_counts {
 	uint32_t workers; /* the most that were ready at one time */

@@ -306,25 +306,61 @@ disarm_bells(struct kn_sup *s)
 	}
 }
 
+/* Nothing is at hand: wait for news, until until_ns at most (0: for ever). 1 if there
+ * may be some, 0 if not, -1 with e. */
+static int
+await_news(struct kn_sup *s, uint64_t until_ns, struct kn_err *e)
+{
+	uint64_t now, deadline;
+	int events = 1, rc;
+
+	arm_bells(s);
+	if (round_of(s)) {
+		disarm_bells(s);
+		return 1;
+	}
+	now = kn_clock_now();
+	deadline = next_deadline(s, now);
+	if (until_ns && until_ns <= now) {
+		rc = kn_loop_poll(&s->loop, deadline, &events, e);
+	} else {
+		earliest(&deadline, until_ns);
+		rc = kn_loop_wait(&s->loop, now, deadline, e);
+	}
+	s->watchdog_hit = s->watchdog_ns && kn_clock_now() >= s->watchdog_ns;
+	return rc < 0 ? -1 : events > 0;
+}
+
+int
+kn_turn_step(
+    struct kn_sup *s, uint64_t until_ns, enum kn_sup_news *out, struct kn_err *e)
+{
+	unsigned n;
+	int rc = 1;
+
+	if (s->broken)
+		return -1;
+	n = round_of(s);
+	if (s->broken)
+		return -1;
+	if (s->ended && !s->used_n) {
+		*out = KN_SUP_ENDED;
+		return 0;
+	}
+	if (n == 0)
+		rc = await_news(s, until_ns, e);
+	*out = rc > 0 ? KN_SUP_NEWS : KN_SUP_QUIET;
+	return rc < 0 ? -1 : 0;
+}
+
 int
 kn_turn_run(struct kn_sup *s, struct kn_err *e)
 {
-	while (!s->broken) {
-		uint64_t now;
+	enum kn_sup_news news = KN_SUP_NEWS;
 
-		while (round_of(s))
-			;
-		if (s->ended && !s->used_n)
-			return 0;
-		arm_bells(s);
-		if (round_of(s)) {
-			disarm_bells(s);
-			continue;
-		}
-		now = kn_clock_now();
-		if (kn_loop_wait(&s->loop, now, next_deadline(s, now), e) < 0)
+	while (news != KN_SUP_ENDED) {
+		if (kn_turn_step(s, 0, &news, e) < 0)
 			return -1;
-		s->watchdog_hit = s->watchdog_ns && kn_clock_now() >= s->watchdog_ns;
 	}
-	return -1;
+	return 0;
 }
