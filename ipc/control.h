@@ -32,6 +32,13 @@ struct kn_slice;
 
 enum { KN_STUB_SOCK_FD = 3, KN_STUB_EXE_FD = 4 };
 
+/* A prctl() that no kernel knows: the cell's filter, and nothing else, answers it with
+ * this error. By that a cell knows that the filter is in force. */
+enum {
+	KN_CELL_PROBE = 0x4b4e4350,
+	KN_CELL_PROBE_ERRNO = 131 /* ENOTRECOVERABLE */
+};
+
 enum kn_msg_type {
 	KN_MSG_BOOT = 1,
 	KN_MSG_BOOT_FAIL,

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ipc/control.h"
 #include "ipc/err.h"
 #include "sandbox/filter_int.h"
 
@@ -154,6 +155,21 @@ add_range(struct program *p, struct range r)
 	p->ranges[p->range_n++] = r;
 }
 
+/* Before all rules of the cell's program: the question whether it is in force. start:
+ * where a number that is loaded goes. */
+static uint32_t
+answer_probe(struct kn_bpf *b, uint32_t start)
+{
+	uint32_t nr = (uint32_t)kn_filter_nr("prctl");
+	uint32_t again =
+	    kn_bpf_load(b, (uint32_t)offsetof(struct seccomp_data, nr), start);
+	uint32_t yes = kn_bpf_ret(b, SECCOMP_RET_ERRNO | KN_CELL_PROBE_ERRNO);
+	uint32_t at = kn_bpf_jump(b, BPF_JEQ, KN_CELL_PROBE, yes, again);
+
+	at = kn_bpf_load(b, (uint32_t)offsetof(struct seccomp_data, args) + LOW, at);
+	return kn_bpf_jump(b, BPF_JEQ, nr, at, start);
+}
+
 static int
 compile(struct program *p, void **out, uint32_t *out_n, struct kn_err *e)
 {
@@ -165,6 +181,8 @@ compile(struct program *p, void **out, uint32_t *out_n, struct kn_err *e)
 		    p, (struct range){ 0x40000000, -1, SECCOMP_RET_ERRNO | ENOSYS });
 	}
 	uint32_t at = tree(p, 0, p->range_n - 1);
+	if (p->cell)
+		at = answer_probe(&p->b, at);
 	at = kn_bpf_load(&p->b, (uint32_t)offsetof(struct seccomp_data, nr), at);
 	uint32_t kill = kn_bpf_ret(&p->b, SECCOMP_RET_KILL_PROCESS);
 	if (!p->cell) {

@@ -2,7 +2,8 @@
  *
  * worker: the policy plus the calls that only the stub needs; loaded once in the stub.
  * cell: short; takes back what only the stub needs, with the action the policy has for
- * each such call. A filter can only narrow, so the pair equals the policy exactly.
+ * each such call. A filter can only narrow, so the pair equals the policy exactly, but
+ * for one prctl() that no kernel knows (KN_CELL_PROBE): the cell's filter answers it.
  * For kind module (of the policy) mremap and remap_file_pages are refused before any
  * rule, and what its process needs is allowed as a group is. i386 and x32 are refused
  * by an architecture check. Binary tree where libseccomp can.

@@ -200,7 +200,7 @@ kn_exec_task(void *cell)
 	if (r < 0)
 		fail(c, KN_EXEC_CWD, r, c->cwd);
 	program = find_program(c);
-	r = kn_wall_filter(c->bpf, c->bpf_n);
+	r = kn_wall_cell_filter(c->bpf, c->bpf_n);
 	if (r < 0)
 		fail(c, KN_EXEC_WALL, r, "seccomp");
 	r = (int)KN_SYS3(SYS_execve, program, c->argv, c->env);

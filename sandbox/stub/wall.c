@@ -95,8 +95,8 @@ kn_wall_no_new_privs(void)
 	return r < 0 ? (int)r : r == 1 ? 0 : -EPERM;
 }
 
-int
-kn_wall_filter(const struct sock_filter *prog, uint32_t n)
+static int
+load_filter(const struct sock_filter *prog, uint32_t n)
 {
 	struct {
 		unsigned short len;
@@ -111,10 +111,22 @@ kn_wall_filter(const struct sock_filter *prog, uint32_t n)
 int
 kn_wall_first_filter(const struct sock_filter *prog, uint32_t n)
 {
-	long r = kn_wall_filter(prog, n);
+	long r = load_filter(prog, n);
 
 	if (r < 0)
 		return (int)r;
 	r = KN_SYS5(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
 	return r < 0 ? (int)r : r == SECCOMP_MODE_FILTER ? 0 : -EPERM;
+}
+
+int
+kn_wall_cell_filter(const struct sock_filter *prog, uint32_t n)
+{
+	long r = load_filter(prog, n);
+
+	if (r < 0)
+		return (int)r;
+	/* That there is a filter says nothing: the worker's is there already. */
+	r = KN_SYS5(SYS_prctl, KN_CELL_PROBE, 0, 0, 0, 0);
+	return r == -KN_CELL_PROBE_ERRNO ? 0 : -EPERM;
 }

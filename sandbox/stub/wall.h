@@ -29,7 +29,8 @@ int kn_wall_cell_caps(void);
 int kn_wall_no_new_privs(void); /* set it, and look */
 /* The first filter of a process: and the kernel says that it has one. */
 int kn_wall_first_filter(const struct sock_filter *prog, uint32_t n);
-int kn_wall_filter(const struct sock_filter *prog, uint32_t n);
+/* A cell's, upon the worker's: and it answers. */
+int kn_wall_cell_filter(const struct sock_filter *prog, uint32_t n);
 
 /* What Landlock rules of a cell need, gathered once per worker. */
 enum { KN_LAND_WRITABLE_MAX = 256 };

@@ -3,6 +3,8 @@
  */
 #include "tests/unit/filter_test.h"
 
+#include "sandbox/stub/wall.c"
+
 /* ---- the kernel ---- */
 
 static void
@@ -108,6 +110,54 @@ a_kill_takes_the_whole_process(void **state)
 	subject_close(&s);
 }
 
+/* What a cell says of its filter, 0 or an error number: fake makes the call that loads
+ * one do nothing and say 0; other puts another filter in its place. */
+static int
+cell_says(const struct kn_filter *f, bool fake, bool other)
+{
+	struct sock_filter lie[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_seccomp, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog w = { (unsigned short)f->worker_n, f->worker_bpf };
+	struct sock_fprog l = { 4, lie };
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+		    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &w) < 0 ||
+		    (fake && syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &l) < 0))
+			_exit(200);
+		_exit(-kn_wall_cell_filter(
+		    other ? &lie[3] : f->cell_bpf, other ? 1 : f->cell_n));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void
+a_cell_filter_that_did_not_take_hold_is_noticed(void **state)
+{
+	static const char *const policies[] = { "default", "strict", "judge" };
+	static const char no_prctl[] =
+	    "[{\"names\":[\"prctl\"],\"action\":\"SCMP_ACT_KILL_PROCESS\"}]";
+	struct subject s;
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof policies / sizeof policies[0]; i++) {
+		subject_open(&s, policies[i / 2], i % 2 ? no_prctl : NULL, NULL);
+		assert_int_equal(cell_says(&s.filter, false, false), 0);
+		assert_int_equal(cell_says(&s.filter, true, false), EPERM);
+		assert_int_equal(cell_says(&s.filter, false, true), EPERM);
+		subject_close(&s);
+	}
+}
+
 int
 main(void)
 {
@@ -116,6 +166,7 @@ main(void)
 #if defined(__x86_64__)
 		cmocka_unit_test(a_32_bit_call_kills_the_process),
 #endif
+		cmocka_unit_test(a_cell_filter_that_did_not_take_hold_is_noticed),
 		cmocka_unit_test(a_kill_takes_the_whole_process),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
