@@ -1,0 +1,210 @@
+/* tests/module/walls.c: a task that looks for a way from its own lane to others': each
+ * attempt that succeeds is named in the result.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <knit/task.h>
+
+static char found[4000];
+
+static void
+note(const char *format, ...)
+{
+	size_t n = strlen(found);
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(found + n, sizeof found - n, format, ap);
+	va_end(ap);
+}
+
+/* The mapping of the slice, and how much of the arena lies before and after. */
+struct slice {
+	unsigned long from, to, offset;
+};
+
+static int
+find_slice(struct slice *s)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[600];
+	int n = 0;
+
+	while (f && fgets(line, sizeof line, f)) {
+		char perm[8];
+
+		if (!strstr(line, "knit-arena"))
+			continue;
+		n++;
+		if (sscanf(line, "%lx-%lx %7s %lx", &s->from, &s->to, perm,
+			&s->offset) != 4 ||
+		    perm[3] != 's')
+			return -1;
+	}
+	if (f)
+		fclose(f);
+	return n == 1 ? 0 : -1;
+}
+
+static void
+try_descriptors(void)
+{
+	char path[64], to[256];
+
+	for (int fd = 0; fd < 256; fd++) {
+		struct stat st;
+		ssize_t n;
+		int again;
+
+		snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+		n = readlink(path, to, sizeof to - 1);
+		if (n < 0)
+			continue;
+		to[n] = '\0';
+		again = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+		if (strstr(to, "memfd") || strstr(to, "socket:"))
+			note(" fd %d=%s;", fd, to);
+		if (again < 0)
+			continue;
+		if (fstat(again, &st) == 0 && S_ISREG(st.st_mode) &&
+		    mmap(NULL, 4096, PROT_READ, MAP_SHARED, again, 0) != MAP_FAILED)
+			note(" fd %d=%s mapped;", fd, to);
+		close(again);
+	}
+}
+
+static void
+try_map_files(const struct slice *s)
+{
+	char path[96];
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/self/map_files/%lx-%lx", s->from, s->to);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd >= 0)
+		note(" %s opened;", path);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		note(" %s opened for reading;", path);
+}
+
+/* What lies around the mapping is not reachable through our memory file either. */
+static void
+try_mem(const struct slice *s)
+{
+	int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	char b[16];
+
+	if (fd < 0)
+		return;
+	if (pread(fd, b, sizeof b, (off_t)s->to) > 0)
+		note(" something readable lies right behind the slice;");
+	if (pread(fd, b, sizeof b, (off_t)s->from - 16) > 0)
+		note(" something readable lies right before the slice;");
+	close(fd);
+}
+
+static void
+try_moves(const struct slice *s)
+{
+	size_t n = s->to - s->from;
+	void *p = (void *)s->from;
+	void *q;
+
+	q = mremap(p, n, n + (1 << 20), MREMAP_MAYMOVE);
+	if (q != MAP_FAILED)
+		note(" mremap grew it;");
+	q = mremap(p, 0, n, MREMAP_MAYMOVE);
+	if (q != MAP_FAILED)
+		note(" mremap doubled it;");
+	/* Not even of something else: the call is refused as such. */
+	q = mmap(
+	    NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (q != MAP_FAILED && mremap(q, 8192, 4096, 0) != MAP_FAILED)
+		note(" mremap of anything works;");
+	if (syscall(SYS_remap_file_pages, p, 4096, 0, 0, 0) == 0)
+		note(" remap_file_pages showed the arena's header;");
+	if (syscall(SYS_remap_file_pages, p, 4096, 0, 1, 0) == 0)
+		note(" remap_file_pages showed another page;");
+}
+
+static void
+try_seal(const struct slice *s)
+{
+	size_t n = s->to - s->from;
+	void *p = (void *)s->from;
+
+	if (mprotect(p, n, PROT_READ | PROT_WRITE | PROT_EXEC) == 0)
+		note(" mprotect works;");
+	if (mmap(p, 4096, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED)
+		note(" mmap over it works;");
+	if (munmap((char *)p + n - 4096, 4096) == 0)
+		note(" munmap works;");
+}
+
+/* Result: "BLOCKED: ..." or what was found. With an argument of true, also what only a
+ * sealed mapping refuses, and what hurts nobody else where it is not. */
+KNIT_TASK(walls)
+{
+	struct slice s;
+	bool sealed;
+	char text[4200];
+
+	found[0] = '\0';
+	if (knit_arg_bool(call, &sealed) < 0)
+		return -1;
+	try_descriptors();
+	if (find_slice(&s) < 0)
+		return knit_fail(call, "Error", "not one slice is mapped");
+	try_map_files(&s);
+	try_mem(&s);
+	try_moves(&s);
+	if (sealed)
+		try_seal(&s);
+	snprintf(text, sizeof text, "%s%s", found[0] ? "ESCAPE:" : "BLOCKED", found);
+	return knit_result_str(call, text);
+}
+
+static int constructed_fds = -1, constructed_seccomp = -1;
+
+/* What the module's first instruction finds. */
+__attribute__((constructor)) static void
+look_around(void)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	char line[200];
+
+	while (f && fgets(line, sizeof line, f))
+		(void)sscanf(line, "Seccomp: %d", &constructed_seccomp);
+	if (f)
+		fclose(f);
+	constructed_fds = 0;
+	for (int fd = 3; fd < 256; fd++)
+		constructed_fds += fcntl(fd, F_GETFD) >= 0;
+}
+
+/* "SECCOMP FDS": mode of seccomp and descriptors above 2 when constructors ran. */
+KNIT_TASK(constructed)
+{
+	char text[64];
+
+	snprintf(text, sizeof text, "%d %d", constructed_seccomp, constructed_fds);
+	return knit_result_str(call, text);
+}
+
+KNIT_TASK(crash)
+{
+	(void)call;
+	abort();
+}
