@@ -11,6 +11,7 @@
 #include "cmd/report_files.h"
 #include "ipc/err.h"
 #include "supervisor/base64.h"
+#include "supervisor/value_json.h"
 
 enum { PRECISION = 12 }; /* digits of a number: 18.2, not 18.199999999999999 */
 
@@ -148,6 +149,26 @@ set_stream(json_t *o, const char *name, const struct kn_capture *c)
 	return r;
 }
 
+/* ---- values ---- */
+
+static int
+set_value(json_t *root, const struct kn_value *v, bool soft)
+{
+	bool value = v->type != 0 && v->type != KN_TYPE_ERROR;
+	int r = 0;
+
+	if (v->type == KN_TYPE_BYTES)
+		r |= set_bytes(root, "value_b64", v->bytes, v->n);
+	else
+		r |= set(root, "value", value ? kn_value_to_json(v) : json_null());
+	if (value)
+		r |= set(root, "value_type",
+		    json_string(kn_type_name((enum kn_type)v->type)));
+	if (soft)
+		r |= set(root, "soft", json_true());
+	return r;
+}
+
 /* ---- the result ---- */
 
 static json_t *
@@ -234,14 +255,19 @@ kn_report_result(const struct kn_report *rep, const char *id, uint64_t line,
 		    o->started && o->signal > 0 ? json_integer(o->signal)
 						: json_null());
 	}
-	if (known && rep->streams) {
+	if (known && rep->calls) {
+		r |= set_value(root, &o->value, o->soft);
+	} else if (known && rep->streams) {
 		r |= set_stream(root, "stdout", &o->out);
 		r |= set_stream(root, "stderr", &o->err);
 	} else if (known && o->worker >= 0) {
 		r |= set_counts(root, "stdout", &o->out);
 		r |= set_counts(root, "stderr", &o->err);
 	}
-	r |= set(root, "error", o->error[0] ? words(o->error) : json_null());
+	if (o->value.type == KN_TYPE_ERROR)
+		r |= set(root, "error", kn_value_error_to_json(&o->value));
+	else
+		r |= set(root, "error", o->error[0] ? words(o->error) : json_null());
 	if (known)
 		r |= set_usage(root, o);
 	if (o->worker >= 0) {

@@ -13,6 +13,8 @@ struct kn_report {
 	bool ascii;	    /* for a terminal: nothing in it can be an escape */
 	bool streams;  /* with stdout and stderr (a relayed command has none here) */
 	bool contents; /* with the content of collected files */
+	bool calls; /* of a module: a value, and no streams, exit code only if it ended
+		     */
 };
 
 /* Fresh text that ends in a newline, *out_n its length; NULL when out of memory. line:

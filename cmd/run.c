@@ -45,6 +45,38 @@ choose_debug(struct kn_run *r, struct kn_err *e)
 	return 0;
 }
 
+/* What was asked for and what the policies say must be of one kind. */
+static int
+check_kind(const struct kn_run *r, struct kn_err *e)
+{
+	bool module = r->policy->pool.kind == KN_KIND_MODULE;
+
+	if (r->opt.call && !module)
+		return kn_opt_refuse(
+		    e, "add --module FILE.so", "--call: there is no module to call");
+	if (r->opt.argv && module)
+		return kn_opt_refuse(e, "use --call NAME or --tasks FILE",
+		    "run: a policy of kind module runs calls, not commands");
+	return 0;
+}
+
+/* KNIT_STEAL stands for --steal where nobody said anything. */
+static int
+choose_steal(struct kn_run *r, struct kn_err *e)
+{
+	const char *v = getenv("KNIT_STEAL");
+
+	if (!v || !*v || kn_policy_named(r->policy, "/pool/steal"))
+		return 0;
+	if (strcmp(v, "auto") != 0 && strcmp(v, "brokered") != 0 &&
+	    strcmp(v, "off") != 0)
+		return kn_opt_refuse(e,
+		    "auto, brokered and off are what this version has",
+		    "KNIT_STEAL: \"%.40s\" is not supported", v);
+	r->sup.no_steal = strcmp(v, "off") == 0;
+	return 0;
+}
+
 static int
 open_output(const char *option, const char *path, int *out_fd, struct kn_err *e)
 {
@@ -213,6 +245,7 @@ prepare(struct kn_run *r, struct kn_err *e)
 	r->sup.log_json = r->opt.log_json;
 	r->sup.handle_signals = true;
 	if (kn_policy_load(r->opt.src, r->opt.src_n, &r->policy, e) < 0 ||
+	    check_kind(r, e) < 0 || choose_steal(r, e) < 0 ||
 	    kn_host_probe(&r->host, e) < 0 ||
 	    kn_env_build(&r->env, r->policy, (const char *const *)environ, e) < 0)
 		return -1;
@@ -255,7 +288,9 @@ run(struct kn_run *r, int argc, char **argv)
 		return kn_say_error(&r->voice, &e);
 	if (r->opt.dry_run)
 		return dry_run(r);
-	return r->opt.tasks ? kn_run_batch(r) : kn_run_single(r);
+	if (r->opt.tasks)
+		return kn_run_batch(r);
+	return r->opt.call ? kn_run_call(r) : kn_run_single(r);
 }
 
 int

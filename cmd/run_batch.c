@@ -265,6 +265,7 @@ kn_run_batch(struct kn_run *r)
 		.ascii = isatty(STDOUT_FILENO),
 		.streams = true,
 		.contents = true,
+		.calls = r->policy->pool.kind == KN_KIND_MODULE,
 	};
 	kn_progress_open(&b.progress, r->voice.quiet);
 	rc = go(&b);

@@ -27,6 +27,9 @@ struct kn_run {
 };
 
 /* Each returns the exit code. */
+/* The exit status of a single command or call that ended like this. */
+int kn_run_exit_of(const struct kn_outcome *o);
+int kn_run_call(struct kn_run *r);
 int kn_run_single(struct kn_run *r);
 int kn_run_batch(struct kn_run *r);
 

@@ -30,8 +30,8 @@ struct single {
 
 /* ---- what the end means ---- */
 
-static int
-exit_of(const struct kn_outcome *o)
+int
+kn_run_exit_of(const struct kn_outcome *o)
 {
 	switch (o->verdict) {
 	case KN_V_OK:
@@ -144,7 +144,7 @@ on_answer(void *ctx, struct kn_task *t, struct kn_outcome *o)
 	struct single *s = ctx;
 
 	s->answered = true;
-	s->exit_code = exit_of(o);
+	s->exit_code = kn_run_exit_of(o);
 	s->verdict = o->verdict;
 	memcpy(s->error, o->error, sizeof s->error);
 	if (o->out.truncated) {

@@ -69,15 +69,31 @@ kn_submit_init(struct kn_submit *s)
 {
 	s->published = 0;
 	s->offered = 0;
+	s->cursor = 0;
+}
+
+static uint32_t
+free_slots(const struct kn_submit *s, const struct kn_slice *sl)
+{
+	uint64_t word = kn_shm_load64_acquire(&sl->control->submit_claimed); /* C2 */
+
+	return ~(s->offered | (s->published ^ bits_of(word)));
 }
 
 int
 kn_submit_free(struct kn_submit *s, const struct kn_slice *sl)
 {
-	uint64_t word = kn_shm_load64_acquire(&sl->control->submit_claimed); /* C2 */
-	uint32_t busy = s->offered | (s->published ^ bits_of(word));
+	uint32_t mask = free_slots(s, sl);
 
-	return busy == UINT32_MAX ? -1 : __builtin_ctz(~busy);
+	return mask ? __builtin_ctz(mask) : -1;
+}
+
+int
+kn_submit_next(struct kn_submit *s, const struct kn_slice *sl)
+{
+	uint32_t mask = free_slots(s, sl);
+
+	return mask ? next_bit(mask, s->cursor) : -1;
 }
 
 void
@@ -89,6 +105,7 @@ kn_submit_publish(struct kn_submit *s, const struct kn_slice *sl, int slot,
 	slot_write(&sl->submit_slots[slot], head, inline_bytes);
 	s->published ^= bit;
 	s->offered |= bit;
+	s->cursor = (unsigned)slot + 1;
 	kn_shm_store32_release(&sl->control->submit_published, s->published); /* P1 */
 }
 

@@ -19,11 +19,16 @@ struct kn_submit {
 	uint32_t published; /* shadow of our own word */
 	uint32_t
 	    offered; /* slots we published and have not seen claimed, by our record */
+	unsigned cursor; /* of kn_submit_next() */
 };
 void kn_submit_init(struct kn_submit *s);
-/* A free slot by our own record, or -1. Free means: never offered, or seen claimed by
- * the worker, or taken back. The shared word can only make a slot busy for longer. */
+/* A free slot by our own record, or -1. Free means: never offered, or
+ * seen claimed by the worker, or taken back. The shared word can only make a slot busy
+ * for longer. */
 int kn_submit_free(struct kn_submit *s, const struct kn_slice *sl);
+/* The same, the next in turn: a worker that goes round claims in order of publication.
+ */
+int kn_submit_next(struct kn_submit *s, const struct kn_slice *sl);
 /* Write header and inline bytes (payload_len of them if area is KN_AREA_INLINE, else
  * none) to slot and publish it. slot from kn_submit_free. */
 void kn_submit_publish(struct kn_submit *s, const struct kn_slice *sl, int slot,

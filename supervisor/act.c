@@ -59,6 +59,10 @@ fresh(struct kn_wk *w, uint32_t incarnation)
 	w->incarnation = incarnation;
 	w->lw = (struct kn_launched)KN_LAUNCHED_NONE;
 	w->w_sock.fd = w->w_pid.fd = w->w_err.fd = w->w_bell.fd = -1;
+	if (s->module) {
+		kn_resident_fresh(w);
+		return;
+	}
 	kn_arena_slice(&s->arena, index, &w->slice);
 	kn_submit_init(&w->tx);
 	kn_payload_init(&w->pay, w->slice.submit_area_bytes);
@@ -98,7 +102,7 @@ boot(struct kn_wk *w, struct kn_err *e)
 	if (kn_launch_boot(s->launcher, w->index, w->incarnation, &s->filter,
 		s->arena.fd, &w->lw, e) < 0)
 		return -1;
-	return kn_publish_ping(w, e);
+	return s->module ? kn_resident_ping(w, e) : kn_publish_ping(w, e);
 }
 
 static int
@@ -130,6 +134,25 @@ launch(struct kn_wk *w, struct kn_err *e)
 	return -1;
 }
 
+/* Kind module: in the sandbox that is there. If that fails its end is awaited as any
+ * worker's, and the next try begins from the start. */
+static void
+spawn_again(struct kn_sup *s, const struct kn_action *a, struct kn_wk *w)
+{
+	struct kn_err e;
+
+	kn_err_set(&e, KN_EK_LAUNCH, "its sandbox is ending");
+	if (w->exited || w->res.bad || kn_resident_again(w, a->incarnation, &e) < 0) {
+		kn_launch_kill(s->launcher, w->index, &w->lw);
+		w->incarnation = a->incarnation;
+		w->ready = w->stopping = w->bad_fed = w->res.ended = false;
+		w->bad = NULL;
+		w->live = w->unborn = w->boot_failed = true;
+		w->boot_err = e;
+	}
+	reply(s, a, KN_EV_SPAWNED);
+}
+
 static void
 act_spawn(struct kn_sup *s, const struct kn_action *a)
 {
@@ -141,6 +164,10 @@ act_spawn(struct kn_sup *s, const struct kn_action *a)
 	int held;
 
 	kn_err_clear(&e);
+	if (s->module && w->res.up) {
+		spawn_again(s, a, w);
+		return;
+	}
 	if (w->held_sock >= 0 && kn_fd_hung_up(w->held_sock))
 		kn_fd_close(&w->held_sock); /* gone in the meantime */
 	held = w->held_sock;
@@ -166,6 +193,8 @@ void
 kn_act_release(struct kn_wk *w)
 {
 	kn_view_close(w);
+	if (w->sup->module)
+		kn_resident_free(w);
 	w->live = false;
 	kn_launch_release(w->sup->launcher, w->index, &w->lw);
 	kn_fd_close(&w->lw.sock);
@@ -186,7 +215,8 @@ act_publish(struct kn_sup *s, const struct kn_action *a)
 	e->attempt = a->attempt;
 	e->claimed = e->has_result = false;
 	e->begun_ns = e->ended_ns = 0;
-	if (!w->live || w->bad || w->sock_eof || !kn_publish(w, e)) {
+	if (!w->live || w->bad || w->sock_eof ||
+	    !(s->module ? kn_call_publish(w, e) : kn_publish(w, e))) {
 		reply(s, a, KN_EV_PUBLISH_FAILED);
 		return;
 	}
@@ -235,6 +265,10 @@ act_kill_task(struct kn_sup *s, const struct kn_action *a)
 		return;
 	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "task %s kill cause=%u",
 	    e->task->id ? e->task->id : "-", a->arg);
+	if (s->module) {
+		kn_call_abort(w, e);
+		return;
+	}
 	if (kn_act_message(w, KN_MSG_KILL, e, a->arg, NULL, 0) == 0)
 		return;
 	/* A stub whose socket is full reads nothing: the task would go on. */
@@ -282,8 +316,25 @@ act_stop_worker(struct kn_sup *s, const struct kn_action *a)
 		return;
 	}
 	kn_control_stop(w->slice.control);
+	if (s->module) {
+		w->to_wake = true;
+		return;
+	}
 	/* Lost to a full socket, it costs the stop_ack deadline and then the worker. */
 	(void)kn_act_message(w, KN_MSG_WAKE, NULL, 0, NULL, 0);
+}
+
+/* Kind module: where the sandbox around the resident is not in doubt. */
+static bool
+kill_resident(struct kn_wk *w, enum kn_why why)
+{
+	if (why == KN_WHY_HARD)
+		return kn_resident_kill(w, KN_CAUSE_HARD);
+	if (why == KN_WHY_NO_END)
+		return kn_resident_kill(w, KN_CAUSE_CANCEL);
+	if (why == KN_WHY_NO_STOP_ACK || why == KN_WHY_NOT_CLAIMED)
+		return kn_resident_kill(w, KN_CAUSE_STOP);
+	return false;
 }
 
 static void
@@ -298,6 +349,8 @@ act_kill_worker(struct kn_sup *s, const struct kn_action *a)
 	    kn_why_name(a->why));
 	kn_trace_instant(
 	    &s->trace, "killed", kn_why_name(a->why), (int)w->index, kn_clock_now());
+	if (s->module && kill_resident(w, a->why))
+		return;
 	kn_launch_kill(s->launcher, w->index, &w->lw);
 }
 

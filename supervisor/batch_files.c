@@ -128,7 +128,10 @@ open_source(struct kn_batch *b, struct kn_node *n, const struct kn_line_source *
 	uint32_t mode = 0;
 	int r;
 
-	kn_line_pointer(at, sizeof at, "/files", f->path);
+	if (n->task->call.name)
+		at[0] = '\0';
+	else
+		kn_line_pointer(at, sizeof at, "/files", f->path);
 	if (s->path) {
 		*out_v = KN_V_INVALID;
 		r = open_path(b, s->path, &f->fd, &st, e);
@@ -146,10 +149,33 @@ open_source(struct kn_batch *b, struct kn_node *n, const struct kn_line_source *
 	return 0;
 }
 
+/* A call's argument is the file's content. */
+static int
+read_argument(
+    struct kn_batch *b, struct kn_task *t, enum kn_verdict *out_v, struct kn_err *e)
+{
+	uint64_t max = b->o.policy->payload_max;
+	struct kn_task_file *f = &t->files[0];
+	char *bytes;
+
+	*out_v = KN_V_TOO_LARGE;
+	if (kn_fd_read_all(
+		f->fd, max ? (size_t)max : SIZE_MAX / 2, &bytes, &t->call.arg.n, e) < 0)
+		return kn_err_wrap(e, "/path: (KNT_ERROR_3)");
+	t->call.arg.bytes = bytes;
+	kn_fd_close(&f->fd);
+	free(t->files);
+	t->files = NULL;
+	t->file_n = 0;
+	return 0;
+}
+
 int
 kn_batch_files(
     struct kn_batch *b, struct kn_node *n, enum kn_verdict *out_v, struct kn_err *e)
 {
+	if (n->task->call.name && n->task->file_n == 0)
+		return 0; /* none, or read already */
 	for (size_t i = 0; i < n->line.source_n; i++) {
 		const struct kn_line_source *s = &n->line.sources[i];
 		struct kn_task_file *f = &n->task->files[s->file];
@@ -162,7 +188,9 @@ kn_batch_files(
 			kn_fd_close(&n->task->files[j].fd);
 		return 1;
 	}
-	return 0;
+	return n->task->call.name && n->task->file_n > 0
+		   ? read_argument(b, n->task, out_v, e)
+		   : 0;
 }
 
 /* ---- what a task leaves ---- */

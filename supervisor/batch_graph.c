@@ -15,6 +15,8 @@
 enum { LEDGER_LIVE = 1, LEDGER_ENDED = 2 };
 /* What a worker hands over of one task, at most (sandbox/launch_boot.c). */
 enum { FILES_BYTES = 64 << 20 };
+/* A call's result is written out when it comes, and most are small. */
+enum { CALL_BYTES = 64 << 10 };
 
 /* ---- ids ---- */
 
@@ -145,6 +147,8 @@ kn_batch_running(struct kn_batch *b, struct kn_node *n)
 	n->result_bytes = at_most(t->limits.stdout_bytes) +
 			  at_most(t->limits.stderr_bytes) +
 			  (t->collect_n ? FILES_BYTES : 0);
+	if (t->call.name)
+		n->result_bytes = CALL_BYTES + t->call.arg.n;
 	b->running_n++;
 	b->running_bytes += n->result_bytes;
 }

@@ -25,6 +25,7 @@
 #include "supervisor/core/pool.h"
 #include "supervisor/log.h"
 #include "supervisor/loop.h"
+#include "supervisor/resident.h"
 #include "supervisor/sup.h"
 #include "supervisor/trace.h"
 
@@ -70,6 +71,11 @@ struct kn_entry {
 	int worker; /* of the last publication, -1: none */
 	uint32_t incarnation;
 	int slot, area;
+	uint32_t abort; /* of a call: its id in the worker's bitmap, or KN_NO_ABORT */
+	bool aborted;	/* it was told to give up */
+	bool died;	/* of a call: result says how the process ended under it */
+	uint32_t flags; /* of a call's result: enum kn_call_flag */
+	struct kn_value value; /* borrowed, while the result is fed */
 	bool claimed, input_used, cancel_sent;
 	size_t job_bytes;
 	uint64_t accepted_ns, published_ns, begun_ns, ended_ns;
@@ -117,7 +123,9 @@ struct kn_wk {
 	uint32_t outstanding; /* published, neither answered nor taken back */
 	int ping_slot;
 	uint64_t ping_nonce;
-	struct kn_err boot_err; /* BOOT could not be sent, or BOOT_FAIL came */
+	bool to_wake; /* something was published to a resident: look if it sleeps */
+	struct kn_resident_wk res; /* kind module */
+	struct kn_err boot_err;	   /* BOOT could not be sent, or BOOT_FAIL came */
 	char err_text[KN_ERR_TEXT_MAX];
 	size_t err_n, err_total;
 };
@@ -194,6 +202,7 @@ struct kn_sup {
 	struct kn_relay *relay;
 	struct rlimit old_nofile;
 	bool nofile_saved;
+	struct kn_module *module;      /* NULL: kind exec */
 	struct kn_job_file *job_files; /* scratch for the job being encoded */
 	size_t job_file_room;
 	char scratch[KN_SCRATCH_BYTES];
@@ -236,7 +245,22 @@ int kn_publish_ping(struct kn_wk *w, struct kn_err *e);
 /* The lane has it no more (answered, taken back): forget the publication. */
 void kn_publish_forget(struct kn_entry *e);
 
+/* call.c: kind module, one call. */
+/* True: published; the worker is woken by kn_call_wake(). */
+bool kn_call_publish(struct kn_wk *w, struct kn_entry *e);
+/* Wake those that were published to since the last time, if they sleep. */
+void kn_call_wake(struct kn_sup *s);
+/* One slot of the return lane: a pong or a result. */
+void kn_call_result(
+    struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes);
+/* Tell a call that it should give up. */
+void kn_call_abort(struct kn_wk *w, struct kn_entry *e);
+/* The lane has it no more. */
+void kn_call_forget(struct kn_wk *w, struct kn_entry *e);
+
 /* view.c */
+/* It is ready: counted, logged, fed. */
+void kn_view_ready(struct kn_wk *w);
 /* Claims, results, stop words -> events. Returns how much news there was. */
 unsigned kn_view_look(struct kn_wk *w);
 /* Claims only; from inside a turn they are answers to the present step. */
@@ -246,6 +270,11 @@ void kn_view_violation(struct kn_wk *w, const char *field);
 struct kn_entry *kn_view_entry(struct kn_wk *w, uint32_t task, uint32_t gen);
 
 /* sock.c */
+/* Everything the worker left is read, its tasks are lost or answered, GONE is fed.
+ * keep: what launched it lives on. */
+void kn_view_finish(struct kn_wk *w, bool keep);
+/* Is all that the launcher started gone? Reaps it when it has ended. */
+bool kn_view_launcher_gone(struct kn_wk *w, uint64_t now_ns);
 int kn_view_open(struct kn_wk *w, struct kn_err *e);
 void kn_view_close(struct kn_wk *w);
 void kn_view_socket(struct kn_wk *w);

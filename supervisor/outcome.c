@@ -36,7 +36,9 @@ fill_usage(const struct kn_entry *e, uint64_t now, struct kn_outcome *o)
 	const struct kn_job_result *r = &e->result;
 	uint64_t begun = e->begun_ns ? e->begun_ns : e->published_ns;
 
-	if (e->how == KN_HOW_RESULT && e->has_result) {
+	if (e->how == KN_HOW_RESULT && e->sup->module && !e->died) {
+		o->wall_us = span_us(begun, e->ended_ns);
+	} else if (e->how == KN_HOW_RESULT && e->has_result) {
 		o->wall_us = span_us(r->begun_ns, r->ended_ns);
 		o->user_us = r->user_us;
 		o->system_us = r->system_us;
@@ -48,6 +50,20 @@ fill_usage(const struct kn_entry *e, uint64_t now, struct kn_outcome *o)
 		o->wall_us = span_us(begun, now);
 	}
 	o->queue_us = span_us(e->accepted_ns, e->worker >= 0 ? begun : now);
+}
+
+static void
+judge_call(const struct kn_entry *e, struct kn_verdict_in *in, struct kn_outcome *o)
+{
+	const struct kn_call *c = &e->task->call;
+	struct kn_call_in call = { .died = e->died,
+		.aborted = e->aborted,
+		.flags = e->flags,
+		.value = &e->value,
+		.soft_default = &c->soft_default };
+
+	in->program = c->name ? c->name : e->sup->module->name[c->fn];
+	kn_verdict_of_call(in, &call, o);
 }
 
 static void
@@ -78,7 +94,10 @@ judge(const struct kn_entry *e, struct kn_outcome *o)
 	if (e->how == KN_HOW_RESULT && !e->has_result)
 		in.how =
 		    KN_HOW_WORKER_LOST; /* cannot be; never "ok" without a result */
-	kn_verdict_of(&in, o);
+	if (t->call.name || t->call.fn)
+		judge_call(e, &in, o);
+	else
+		kn_verdict_of(&in, o);
 }
 
 static void

@@ -238,6 +238,8 @@ kn_publish_ping(struct kn_wk *w, struct kn_err *e)
 	w->slot_task[w->ping_slot] = KN_NO_ENTRY;
 	w->slot_gen[w->ping_slot] = w->incarnation;
 	kn_submit_publish(&w->tx, &w->slice, w->ping_slot, &head, &w->ping_nonce);
+	if (w->sup->module)
+		return 0; /* its process looks by itself when it begins */
 	msg.arg = (uint32_t)w->ping_slot;
 	if (kn_fd_send(w->lw.sock, &msg, sizeof msg, NULL, 0, 1) < 0)
 		return kn_err_sys(e, KN_EK_LAUNCH, "send the first ping");
@@ -254,5 +256,7 @@ kn_publish_forget(struct kn_entry *e)
 	w = &e->sup->wk[e->worker];
 	if (w->incarnation == e->incarnation && w->outstanding > 0)
 		w->outstanding--;
+	if (w->incarnation == e->incarnation && w->sup->module)
+		kn_call_forget(w, e);
 	e->state = KN_ENTRY_KNOWN;
 }

@@ -17,12 +17,19 @@
 
 enum { MESSAGES_PER_EVENT = 64, STDERR_MAX = 64 * 1024 };
 
+/* The stub's word that it is up. */
+static bool
+booted(const struct kn_wk *w)
+{
+	return w->sup->module ? w->res.ready : w->ready;
+}
+
 static void
 on_boot_fail(struct kn_wk *w, const struct kn_msg *m, const uint8_t *body)
 {
 	char text[160] = "";
 
-	if (w->ready || w->boot_failed) {
+	if (booted(w) || w->boot_failed) {
 		kn_view_violation(w, "socket.boot_fail");
 		return;
 	}
@@ -68,7 +75,7 @@ static void
 on_message(struct kn_wk *w, size_t got, int *fds, int fd_n)
 {
 	uint32_t allowed =
-	    w->ready ? 1u << KN_MSG_PTY | 1u << KN_MSG_FILES : 1u << KN_MSG_BOOT_FAIL;
+	    booted(w) ? 1u << KN_MSG_PTY | 1u << KN_MSG_FILES : 1u << KN_MSG_BOOT_FAIL;
 	const uint8_t *body;
 	struct kn_msg m;
 
@@ -243,7 +250,7 @@ explain(struct kn_wk *w)
 	else if (w->late)
 		kn_err_set(&e, KN_EK_LAUNCH, "not ready within %u ms",
 		    w->sup->policy->timeouts.start_ms);
-	else
+	else if (!w->sup->module || !kn_resident_explain(w, &e))
 		kn_launch_explain(w->sup->launcher, w->err_text, w->wait_status, &e);
 	if (e.kind == KN_EK_NONE)
 		kn_err_set(&e, KN_EK_LAUNCH, "ended before it was ready");
@@ -286,8 +293,8 @@ lose_tasks(struct kn_wk *w)
 	}
 }
 
-static void
-tell_gone(struct kn_wk *w)
+void
+kn_view_finish(struct kn_wk *w, bool keep)
 {
 	struct kn_sup *s = w->sup;
 	struct kn_event ev = {
@@ -299,6 +306,10 @@ tell_gone(struct kn_wk *w)
 	kn_view_socket(w);
 	while (kn_view_look(w))
 		;
+	if (s->module) {
+		kn_view_look_claims(w);
+		kn_resident_answer(w);
+	}
 	if (s->opt.forward_signals)
 		claim_used_input(w);
 	kn_view_tell_bad(w);
@@ -309,7 +320,10 @@ tell_gone(struct kn_wk *w)
 		explain(w);
 	lose_tasks(w);
 	w->live = false;
-	kn_act_release(w);
+	if (keep)
+		kn_resident_close(w);
+	else
+		kn_act_release(w);
 	ev.now_ns = kn_clock_now();
 	kn_turn_feed(s, &ev);
 }
@@ -328,37 +342,47 @@ kn_view_tell_bad(struct kn_wk *w)
 	kn_turn_feed(w->sup, &ev);
 }
 
-void
-kn_view_gone(struct kn_wk *w, uint64_t now_ns)
+/* It ends with its socket, or there is nobody to whom it would answer. */
+static void
+kill_deaf(struct kn_wk *w, uint64_t now_ns)
 {
-	int rc;
+	if (w->exited || !w->sock_eof || !w->gone_by_ns || now_ns < w->gone_by_ns)
+		return;
+	KN_LOG(&w->sup->log, KN_NS_LIFECYCLE, (int)w->index, "kill why=deaf");
+	kn_launch_kill(w->sup->launcher, w->index, &w->lw);
+	w->gone_by_ns = 0;
+}
 
-	if (!w->live)
-		return;
-	/* It ends with its socket, or there is nobody to whom it would answer. */
-	if (!w->exited && w->sock_eof && w->gone_by_ns && now_ns >= w->gone_by_ns) {
-		KN_LOG(&w->sup->log, KN_NS_LIFECYCLE, (int)w->index, "kill why=deaf");
-		kn_launch_kill(w->sup->launcher, w->index, &w->lw);
-		w->gone_by_ns = 0;
-	}
+bool
+kn_view_launcher_gone(struct kn_wk *w, uint64_t now_ns)
+{
+	kill_deaf(w, now_ns);
 	if (!w->exited)
-		return;
+		return false;
 	if (!w->reaped) {
 		/* What the launcher leaves behind must not outlive it; before the reap,
 		 * while its number still names its group. */
 		kn_launch_kill(w->sup->launcher, w->index, &w->lw);
-		rc = kn_proc_reap(&w->lw.proc, &w->wait_status);
-		if (rc == 0)
-			return;
+		if (kn_proc_reap(&w->lw.proc, &w->wait_status) == 0)
+			return false;
 		w->reaped = true;
 		w->gone_by_ns = now_ns + KN_GONE_MS * KN_MS_NS;
 	}
 	kn_view_socket(w);
 	if (!w->sock_eof && now_ns < w->gone_by_ns)
-		return;
+		return false;
 	if (!w->sock_eof) {
 		kn_loop_del(&w->sup->loop, &w->w_sock);
 		w->held_sock = kn_fd_take(&w->lw.sock);
 	}
-	tell_gone(w);
+	return true;
+}
+
+void
+kn_view_gone(struct kn_wk *w, uint64_t now_ns)
+{
+	if (w->sup->module)
+		kn_resident_gone(w, now_ns);
+	else if (w->live && kn_view_launcher_gone(w, now_ns))
+		kn_view_finish(w, false);
 }

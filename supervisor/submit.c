@@ -44,6 +44,27 @@ admit(struct kn_entry *e)
 	return true;
 }
 
+static bool
+admit_call(struct kn_entry *e)
+{
+	struct kn_sup *s = e->sup;
+	struct kn_call *c = &e->task->call;
+	uint64_t max = s->policy->payload_max;
+
+	if (max && c->arg.n > max) {
+		refuse(e, KN_V_TOO_LARGE,
+		    "the value is larger than /payload/max (KNT_ERROR_3)");
+		return false;
+	}
+	if (!c->fn)
+		c->fn = kn_module_function(s->module, c->name);
+	if (!c->fn) {
+		refuse(e, KN_V_INTERNAL, "more names of tasks than a pool can have");
+		return false;
+	}
+	return true;
+}
+
 static struct kn_entry *
 take_entry(struct kn_sup *s, struct kn_task *t)
 {
@@ -58,6 +79,9 @@ take_entry(struct kn_sup *s, struct kn_task *t)
 	e->attempt = 0;
 	e->gen = 0;
 	e->claimed = e->input_used = e->has_result = e->cancel_sent = false;
+	e->aborted = e->died = false;
+	e->abort = KN_NO_ABORT;
+	e->value = (struct kn_value){ 0 };
 	e->published_ns = e->begun_ns = e->ended_ns = e->taken_ns = 0;
 	e->accepted_ns = kn_clock_now();
 	return e;
@@ -78,8 +102,10 @@ kn_sup_submit(struct kn_sup *s, struct kn_task *t, struct kn_err *err)
 		s->want_room = true;
 		return 1;
 	}
-	if (t->argv_n == 0)
+	if (!s->module && t->argv_n == 0)
 		return kn_err_set(err, KN_EK_BUG, "a task without a command");
+	if (s->module && !t->call.name && !t->call.fn)
+		return kn_err_set(err, KN_EK_BUG, "a call without a name");
 	e = take_entry(s, t);
 	if (relay && kn_relay_open(s, e, err) < 0) {
 		e->task = NULL;
@@ -89,7 +115,7 @@ kn_sup_submit(struct kn_sup *s, struct kn_task *t, struct kn_err *err)
 		s->used_n--;
 		return -1;
 	}
-	if (!admit(e))
+	if (s->module ? !admit_call(e) : !admit(e))
 		return 0;
 	ev.now_ns = e->accepted_ns;
 	ev.task = e->index;

@@ -12,6 +12,8 @@
 #include "supervisor/inner.h"
 
 enum {
+	CALL_DEPTH = 64, /* one lane claimed, one on offer */
+	CALL_WINDOW = 2048,
 	HARD_SLACK_MS = 40, /* what must be gone at hard_ms + 50 ms */
 	START_MS = 10000,
 	BACKOFF_MIN_MS = 10,
@@ -52,10 +54,11 @@ configure(const struct kn_sup *s, uint32_t workers, struct kn_pool_config *c)
 	*c = (struct kn_pool_config){
 		.worker_n = workers,
 		.task_max = s->task_max,
-		.lane_depth = KN_LANE_DEPTH,
+		.lane_depth = s->module ? CALL_DEPTH : KN_LANE_DEPTH,
 		.start_ms = p->timeouts.start_ms ? p->timeouts.start_ms : START_MS,
 		.claim_ms = p->timeouts.claim_ms,
-		.hard_slack_ms = HARD_SLACK_MS,
+		.hard_slack_ms = s->module ? 0 : HARD_SLACK_MS,
+		.calls = s->module != NULL,
 		.grace_ms = p->timeouts.grace_ms,
 		.stop_ack_ms = p->timeouts.stop_ack_ms,
 		.recycle_tasks = p->pool.recycle_tasks,
@@ -132,6 +135,7 @@ static int
 open_sandbox(struct kn_sup *s, uint32_t workers, struct kn_err *e)
 {
 	uint64_t area = s->policy->payload_area;
+	uint32_t slices;
 	struct kn_pool_config c;
 	struct kn_layout layout;
 
@@ -140,7 +144,9 @@ open_sandbox(struct kn_sup *s, uint32_t workers, struct kn_err *e)
 		return -1;
 	if (getrandom(s->pool_id, sizeof s->pool_id, 0) != (ssize_t)sizeof s->pool_id)
 		return kn_err_sys(e, KN_EK_HOST, "random bytes for the pool's id");
-	if (kn_layout_of(s->worker_n, area, KN_PAGE, &layout) < 0)
+	/* A stub answers inline; a module may return as much as it is handed. */
+	slices = s->module ? 2 * s->worker_n : s->worker_n;
+	if (kn_layout_of(slices, area, s->module ? area : KN_PAGE, &layout) < 0)
 		return kn_err_set(e, KN_EK_CONFIG,
 		    "%u workers with a payload area of %llu bytes do not fit",
 		    s->worker_n, (unsigned long long)area);
@@ -208,11 +214,9 @@ kn_sup_open(const struct kn_policy *p, const struct kn_host *h,
 
 	if (!s)
 		return -1;
-	if (p->pool.kind == KN_KIND_MODULE) {
-		kn_err_set(e, KN_EK_CONFIG, "/pool/kind: no workers for modules here");
-		goto fail;
-	}
 	s->cb = *cb;
+	if (p->pool.kind == KN_KIND_MODULE && kn_module_open(s, e) < 0)
+		goto fail;
 	workers = choose_workers(p, h, o);
 	raise_nofile(s);
 	if (kn_room_for_workers(s, &workers, e) < 0)
@@ -220,6 +224,8 @@ kn_sup_open(const struct kn_policy *p, const struct kn_host *h,
 	s->task_max = o->window ? o->window : workers * WINDOW_PER_WORKER;
 	if (s->task_max < WINDOW_MIN && !o->window)
 		s->task_max = WINDOW_MIN;
+	if (s->task_max < CALL_WINDOW && !o->window && s->module)
+		s->task_max = CALL_WINDOW;
 	if (s->task_max > 65536)
 		s->task_max = 65536;
 	if (kn_loop_open(&s->loop, e) < 0)
@@ -324,7 +330,7 @@ end_workers(struct kn_sup *s)
 		struct kn_wk *w = &s->wk[i];
 
 		kn_fd_close(&w->held_sock);
-		if (!w->live)
+		if (!w->live && !w->res.up)
 			continue;
 		kn_launch_kill(s->launcher, i, &w->lw);
 		kn_proc_close(&w->lw.proc);
@@ -362,6 +368,7 @@ kn_sup_close(struct kn_sup *s)
 		kn_loop_close(&s->loop);
 	if (s->filter_built)
 		kn_filter_fini(&s->filter);
+	kn_module_close(s);
 	if (s->launcher)
 		kn_launcher_free(s->launcher);
 	if (s->arena_open)
@@ -421,6 +428,10 @@ kn_sup_dry_run(const struct kn_policy *p, const struct kn_host *h,
 
 	if (!s)
 		return -1;
+	if (p->pool.kind == KN_KIND_MODULE && kn_module_open(s, e) < 0) {
+		kn_sup_close(s);
+		return -1;
+	}
 	s->task_max = WINDOW_MIN;
 	if (open_sandbox(s, 1, e) < 0) {
 		kn_sup_close(s);

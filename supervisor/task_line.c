@@ -243,6 +243,7 @@ kn_line_keys(enum kn_line_keys which)
 {
 	static const char *const *const all[KN_LINE_KEYS_N] = {
 		[KN_LINE_KEYS_TASK] = keys_task,
+		[KN_LINE_KEYS_CALL] = kn_line_call_keys,
 		[KN_LINE_KEYS_FILE] = kn_line_file_keys,
 		[KN_LINE_KEYS_LIMITS] = kn_line_limit_keys,
 		[KN_LINE_KEYS_TIMEOUTS] = kn_line_timeout_keys,
@@ -272,7 +273,7 @@ finish_task(struct kn_line_ctx *c)
 	struct kn_task *t = c->out->task;
 	struct kn_err e = { 0 };
 
-	if (!t->argv)
+	if (!t->argv && !t->call.name)
 		return kn_line_fail(c, "/argv: missing: the command to run");
 	if (kn_policy_tighten(c->rules->policy, &c->ask, &t->limits, &t->timeouts, &e) <
 	    0)
@@ -291,23 +292,37 @@ finish_task(struct kn_line_ctx *c)
 }
 
 static int
+read_call(struct kn_line_ctx *c)
+{
+	json_t *after = json_object_get(c->root, "after");
+
+	if (kn_line_call(c) < 0 || (after && read_after(c, after) < 0))
+		return -1;
+	return finish_task(c);
+}
+
+static int
 read_task(struct kn_line_ctx *c)
 {
 	json_t *id = json_object_get(c->root, "id");
+	bool call = json_object_get(c->root, "call") != NULL;
+	bool module = c->rules->policy->pool.kind == KN_KIND_MODULE;
 
 	if (id && id_text(c, id, "/id") < 0)
 		return -1;
-	for (size_t i = 0; i < COUNT(kn_line_later_keys); i++) {
-		if (json_object_get(c->root, kn_line_later_keys[i]) &&
-		    !json_object_get(c->root, "argv"))
-			return kn_line_fail(c,
-			    "/%s: this version runs commands only, and has no modules",
-			    kn_line_later_keys[i]);
-	}
+	if (call && !module)
+		return kn_line_fail(
+		    c, "/call: there is no module here (--module FILE)");
+	if (module && !call)
+		return kn_line_fail(c, "/call: missing: the task of the module");
+	c->out->task = kn_task_new();
+	if (!c->out->task)
+		return kn_line_fail(c, "out of memory");
+	if (call)
+		return read_call(c);
 	if (kn_line_object(c, c->root, "", keys_task) < 0)
 		return -1;
-	c->out->task = kn_task_new();
-	if (!c->out->task || kn_env_copy(&c->env, c->rules->env, c->rules->env_n) < 0)
+	if (kn_env_copy(&c->env, c->rules->env, c->rules->env_n) < 0)
 		return kn_line_fail(c, "out of memory");
 	for (size_t i = 0; i < COUNT(fields); i++) {
 		json_t *v = json_object_get(c->root, fields[i].name);

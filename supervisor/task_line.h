@@ -71,6 +71,7 @@ void kn_line_fini(struct kn_line *l);
  * list NULL-terminated: the schema is checked against them. */
 enum kn_line_keys {
 	KN_LINE_KEYS_TASK,
+	KN_LINE_KEYS_CALL,
 	KN_LINE_KEYS_FILE,
 	KN_LINE_KEYS_LIMITS,
 	KN_LINE_KEYS_TIMEOUTS,

@@ -12,7 +12,6 @@
 
 const char *const kn_line_file_keys[] = { "content", "content_b64", "path", "from",
 	"mode", NULL };
-const char *const kn_line_later_keys[4] = { "call", "value", "bytes_b64", "path" };
 
 /* ---- shared checks ---- */
 

@@ -44,7 +44,8 @@ int kn_line_timeouts(struct kn_line_ctx *c, json_t *v);
 extern const char *const kn_line_file_keys[];
 extern const char *const kn_line_limit_keys[];
 extern const char *const kn_line_timeout_keys[];
-/* Keys of task lines that a later version reads. */
-extern const char *const kn_line_later_keys[4];
+/* All keys of a line that is a call; and reading one. */
+extern const char *const kn_line_call_keys[];
+int kn_line_call(struct kn_line_ctx *c);
 
 #endif

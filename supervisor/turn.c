@@ -188,6 +188,8 @@ own_timers(struct kn_sup *s, uint64_t now)
 	if (core && core <= now)
 		kn_turn_feed(s, &ev);
 	kn_stream_watch_late(s, now);
+	for (uint32_t i = 0; s->module && i < s->worker_n; i++)
+		kn_resident_timer(&s->wk[i], now);
 	if (s->stop_ns && s->stop_ns <= now)
 		kn_turn_stop(s, false, s->hold_signal);
 	if (s->flush_by_ns && s->flush_by_ns <= now)
@@ -250,6 +252,8 @@ round_of(struct kn_sup *s)
 	give_room(s);
 	n += s->events.n;
 	kn_turn_pump(s);
+	if (s->module)
+		kn_call_wake(s);
 	return n;
 }
 
@@ -273,6 +277,8 @@ next_deadline(struct kn_sup *s, uint64_t now)
 			continue;
 		if (w->reaped || !w->exited)
 			earliest(&d, w->gone_by_ns);
+		if (s->module)
+			earliest(&d, kn_resident_due(w));
 		waiting |= w->outstanding > 0;
 	}
 	s->watchdog_ns = waiting ? now + KN_DOORBELL_MS * KN_MS_NS : 0;
@@ -292,8 +298,12 @@ arm_bells(struct kn_sup *s)
 	for (uint32_t i = 0; i < s->worker_n; i++) {
 		struct kn_wk *w = &s->wk[i];
 
-		if (w->live && !w->bad && (w->outstanding || !w->ready || w->stopping))
+		if (!w->live || w->bad)
+			continue;
+		if (w->outstanding || !w->ready || w->stopping)
 			kn_bell_arm(w->slice.control);
+		if (s->module) /* its end comes unasked */
+			kn_bell_arm(w->res.slice.control);
 	}
 }
 

@@ -29,6 +29,18 @@ struct kn_verdict_in {
 	const char *note; /* launch error, name of a violated field, or NULL */
 };
 
+/* What there is beside it of a call. */
+struct kn_call_in {
+	bool died;	/* in.result says how its process ended under it */
+	bool aborted;	/* it was told to give up before it had ended */
+	uint32_t flags; /* enum kn_call_flag */
+	const struct kn_value *value; /* checked; borrowed */
+	const struct kn_value *soft_default;
+};
+/* As kn_verdict_of(); also sets value and soft. */
+void kn_verdict_of_call(const struct kn_verdict_in *in, const struct kn_call_in *call,
+    struct kn_outcome *o);
+
 /* Sets verdict, started, exit_code, signal and error of *o. */
 void kn_verdict_of(const struct kn_verdict_in *in, struct kn_outcome *o);
 /* "ENOENT", or "errno 123" in buf. */

@@ -112,11 +112,22 @@ count_ready(struct kn_sup *s)
 		s->most_ready = n;
 }
 
-static void
-on_pong(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
+void
+kn_view_ready(struct kn_wk *w)
 {
 	struct kn_event ev = event(w, KN_EV_READY);
 
+	w->ready = true;
+	count_ready(w->sup);
+	KN_LOG(&w->sup->log, KN_NS_LIFECYCLE, (int)w->index,
+	    "ready pid=%d after=%lluus", (int)w->lw.proc.pid,
+	    (unsigned long long)((ev.now_ns - w->spawned_ns) / 1000));
+	kn_turn_feed(w->sup, &ev);
+}
+
+static void
+on_pong(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
+{
 	if (w->ready || h->task != KN_NO_ENTRY || h->gen != w->incarnation)
 		kn_view_violation(w, "ping.task");
 	else if (h->area != KN_AREA_INLINE || h->payload_len != sizeof w->ping_nonce)
@@ -125,14 +136,8 @@ on_pong(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
 		kn_view_violation(w, "ping.payload");
 	else if (w->tx.offered & 1u << w->ping_slot)
 		kn_view_violation(w, "ping.claimed");
-	if (w->bad)
-		return;
-	w->ready = true;
-	count_ready(w->sup);
-	KN_LOG(&w->sup->log, KN_NS_LIFECYCLE, (int)w->index,
-	    "ready pid=%d after=%lluus", (int)w->lw.proc.pid,
-	    (unsigned long long)((ev.now_ns - w->spawned_ns) / 1000));
-	kn_turn_feed(w->sup, &ev);
+	if (!w->bad)
+		kn_view_ready(w);
 }
 
 static const char *
@@ -234,7 +239,9 @@ take_one(struct kn_wk *w)
 	if (slot < 0)
 		return false;
 	kn_return_retire(&w->rx, &w->slice, slot); /* head and bytes are copies */
-	if (head.kind == KN_REQ_PING) {
+	if (w->sup->module) {
+		kn_call_result(w, &head, bytes);
+	} else if (head.kind == KN_REQ_PING) {
 		kn_view_look_claims(w);
 		on_pong(w, &head, bytes);
 	} else if (head.kind == KN_REQ_EXEC && w->ready) {
@@ -260,9 +267,13 @@ kn_view_look(struct kn_wk *w)
 {
 	unsigned n = 0;
 
-	if (w->bad || w->unborn)
+	if (w->unborn)
 		return 0;
-	while (!w->bad && n < 2 * KN_SLOTS && take_one(w))
+	if (w->sup->module)
+		n += kn_resident_look(w);
+	if (w->bad || (w->sup->module && !w->res.ready))
+		return n;
+	for (unsigned i = 0; !w->bad && i < 2 * KN_SLOTS && take_one(w); i++)
 		n++;
 	if (!w->bad)
 		kn_view_look_claims(w);

@@ -215,7 +215,8 @@ wrong_fields_name_their_pointer(void **state)
 	refuse("{\"argv\":[\"x\"],\"keep\":[\"../x\"]}", "/keep/0");
 	refuse("{\"argv\":[\"x\"],\"keep\":[\"/x\"]}", "/keep/0");
 	refuse("{\"argv\":[\"x\"],\"collect\":[\"a//b\"]}", "/collect/0");
-	refuse("{\"id\":\"m1\",\"call\":\"hash\",\"value\":\"t\"}", "no modules");
+	refuse(
+	    "{\"id\":\"m1\",\"call\":\"hash\",\"value\":\"t\"}", "there is no module");
 }
 
 static void

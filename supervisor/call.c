@@ -1,0 +1,377 @@
+/* supervisor/call.c: kind module: one call into a worker's lane, and its result out of
+ * it. No system call and no allocation for a call that fits its slot.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ipc/clock.h"
+#include "ipc/park.h"
+#include "supervisor/inner.h"
+
+enum { ERROR_MAX = 64 * 1024 }; /* an encoded error may be larger than payload.max */
+
+/* ---- abort ids ---- */
+
+static uint32_t
+take_abort(struct kn_wk *w)
+{
+	struct kn_resident_wk *r = &w->res;
+
+	for (uint32_t i = 0; i <= KN_ABORT_WORDS; i++) {
+		uint32_t at = (r->abort_at / 32 + i) % KN_ABORT_WORDS, id;
+
+		if (r->abort_used[at] == UINT32_MAX)
+			continue;
+		id = at * 32 + (uint32_t)__builtin_ctz(~r->abort_used[at]);
+		if (id >= KN_ABORT_BITS)
+			continue;
+		r->abort_used[at] |= 1u << id % 32;
+		if (r->abort_set[at] & 1u << id % 32) { /* of one before */
+			r->abort_set[at] &= ~(1u << id % 32);
+			kn_abort_clear(w->slice.control, id);
+		}
+		r->abort_at = id;
+		return id;
+	}
+	return KN_NO_ABORT;
+}
+
+void
+kn_call_forget(struct kn_wk *w, struct kn_entry *e)
+{
+	if (e->abort != KN_NO_ABORT)
+		w->res.abort_used[e->abort / 32] &= ~(1u << e->abort % 32);
+	e->abort = KN_NO_ABORT;
+}
+
+void
+kn_call_abort(struct kn_wk *w, struct kn_entry *e)
+{
+	e->aborted = true;
+	if (e->abort == KN_NO_ABORT)
+		return;
+	w->res.abort_set[e->abort / 32] |= 1u << e->abort % 32;
+	kn_abort_set(w->slice.control, e->abort);
+}
+
+/* ---- publication ---- */
+
+static bool
+is_known(const struct kn_wk *w, uint32_t fn)
+{
+	return fn < w->res.known_n && w->res.known[fn] == w->incarnation;
+}
+
+/* It has answered a call of fn: it needs its name no more. */
+static void
+know(struct kn_wk *w, uint32_t fn)
+{
+	struct kn_resident_wk *r = &w->res;
+
+	if (fn >= r->known_n) {
+		uint32_t n = w->sup->module->name_room;
+		uint32_t *v = fn < n ? realloc(r->known, n * sizeof *v) : NULL;
+
+		if (!v)
+			return; /* it is told again */
+		memset(v + r->known_n, 0, (n - r->known_n) * sizeof *v);
+		r->known = v;
+		r->known_n = n;
+	}
+	r->known[fn] = w->incarnation;
+}
+
+/* A backing for what is written; pages that were used before have one. */
+static bool
+back(struct kn_wk *w, uint64_t off, uint64_t n)
+{
+	struct kn_resident_wk *r = &w->res;
+
+	if (off + n <= r->backed)
+		return true;
+	if (kn_arena_back_submit(
+		&w->sup->arena, kn_resident_slice(w->sup, w->index), off, n, NULL) < 0)
+		return false;
+	if (off <= r->backed)
+		r->backed = off + n;
+	return true;
+}
+
+/* The argument, and the name behind it where it is needed. False: no room now. */
+static bool
+put(struct kn_wk *w, const struct kn_call *c, struct kn_slot_head *h,
+    uint8_t buf[KN_INLINE_MAX])
+{
+	const char *name = h->name_n ? w->sup->module->name[c->fn] : "";
+	uint64_t off;
+	uint8_t *to = buf;
+	int area;
+
+	h->payload_len = (uint32_t)c->arg.n + h->name_n;
+	if (h->payload_len > KN_INLINE_MAX) {
+		area = kn_payload_alloc(
+		    &w->pay, &w->slice.control->submit_freed, h->payload_len, &off);
+		if (area < 0)
+			return false;
+		if (!back(w, off, h->payload_len)) {
+			kn_payload_undo(&w->pay, area);
+			return false;
+		}
+		h->area = (uint32_t)area;
+		h->payload_off = (uint32_t)off;
+		/* only written, never read back */
+		to = w->slice.submit_area + off;
+	}
+	if (c->arg.n)
+		memcpy(to, c->arg.bytes, c->arg.n);
+	if (h->name_n)
+		memcpy(to + c->arg.n, name, h->name_n);
+	return true;
+}
+
+bool
+kn_call_publish(struct kn_wk *w, struct kn_entry *e)
+{
+	const struct kn_task *t = e->task;
+	struct kn_slot_head head = { .kind = KN_REQ_CALL,
+		.task = e->index,
+		.gen = e->gen,
+		.area = KN_AREA_INLINE,
+		.type = t->call.arg.type,
+		.fn = t->call.fn,
+		.soft_ms = t->timeouts.task_ms };
+	uint8_t buf[KN_INLINE_MAX];
+	int slot;
+
+	kn_view_look_claims(w); /* claimed slots are free ones */
+	slot = kn_submit_next(&w->tx, &w->slice);
+	if (slot < 0)
+		return false;
+	if (!is_known(w, head.fn))
+		head.name_n = (uint32_t)strlen(w->sup->module->name[head.fn]);
+	if (!put(w, &t->call, &head, buf))
+		return false;
+	e->abort = head.abort = take_abort(w);
+	e->aborted = e->died = false;
+	e->published_ns = kn_clock_now();
+	if (t->timeouts.hard_ms)
+		head.deadline_ns =
+		    kn_clock_after_ms(e->published_ns, t->timeouts.hard_ms);
+	e->slot = slot;
+	e->area = head.area == KN_AREA_INLINE ? -1 : (int)head.area;
+	if (e->area >= 0)
+		w->res.payload_ns = e->published_ns;
+	kn_submit_publish(&w->tx, &w->slice, slot, &head, buf);
+	w->to_wake = true;
+	w->slot_task[slot] = e->index;
+	w->slot_gen[slot] = e->gen;
+	w->outstanding++;
+	e->state = KN_ENTRY_PLACED;
+	e->worker = (int)w->index;
+	e->incarnation = w->incarnation;
+	return true;
+}
+
+void
+kn_call_wake(struct kn_sup *s)
+{
+	for (uint32_t i = 0; i < s->worker_n; i++) {
+		struct kn_wk *w = &s->wk[i];
+
+		if (!w->to_wake)
+			continue;
+		w->to_wake = false;
+		if (w->live)
+			(void)kn_park_wake(w->slice.control);
+	}
+}
+
+/* ---- results ---- */
+
+static const char *
+check_head(const struct kn_wk *w, const struct kn_slot_head *h)
+{
+	uint64_t max = w->sup->policy->payload_max;
+	uint32_t all = KN_CALL_FAILED | KN_CALL_NOT_FOUND | KN_CALL_GAVE_UP;
+	bool failed = h->flags & KN_CALL_FAILED;
+
+	if (!max || max > w->slice.return_area_bytes)
+		max = w->slice.return_area_bytes;
+	if ((h->flags & ~all) || ((h->flags & KN_CALL_NOT_FOUND) && !failed))
+		return "result.flags";
+	if (failed != (h->type == KN_TYPE_ERROR))
+		return "result.type";
+	if (failed && max < ERROR_MAX)
+		max = ERROR_MAX;
+	if (h->fd_n)
+		return "result.fd_n";
+	if (h->payload_len > max)
+		return "result.payload_len";
+	if (h->area == KN_AREA_INLINE)
+		return h->payload_len > KN_INLINE_MAX ? "result.payload_len" : NULL;
+	if (h->area >= KN_AREAS)
+		return "result.area";
+	if (h->payload_off > w->slice.return_area_bytes ||
+	    h->payload_len > w->slice.return_area_bytes - h->payload_off)
+		return "result.payload_off";
+	return NULL;
+}
+
+/* A private copy, once: of a slot's bytes there is one already. */
+static const uint8_t *
+copy(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
+{
+	struct kn_module *m = w->sup->module;
+	struct kn_resident_wk *r = &w->res;
+	uint64_t end = (uint64_t)h->payload_off + h->payload_len;
+
+	if (h->area == KN_AREA_INLINE)
+		return bytes;
+	if (h->payload_len > m->value_room) {
+		uint8_t *v = malloc(h->payload_len);
+
+		if (!v)
+			return NULL;
+		free(m->value);
+		m->value = v;
+		m->value_room = h->payload_len;
+	}
+	if (h->payload_len)
+		memcpy(m->value, w->slice.return_area + h->payload_off, h->payload_len);
+	kn_payload_free(&w->slice.control->return_freed, (int)h->area);
+	r->returned = end > r->returned ? end : r->returned;
+	r->payload_ns = kn_clock_now();
+	return m->value;
+}
+
+/* The module could not be loaded, or its init hook failed. */
+static void
+on_no_pong(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
+{
+	struct kn_resident_wk *r = &w->res;
+	struct kn_call_error err;
+	char text[400], *at = text;
+	size_t left = sizeof text;
+
+	if (kn_call_error_decode(bytes, h->payload_len, &err) < 0) {
+		kn_view_violation(w, "ping.error");
+		return;
+	}
+	text[0] = '\0';
+	for (uint32_t i = 0; i < err.n && left > 64; i++) {
+		int n;
+
+		if (i > 0)
+			n = snprintf(at, left, "; because of ");
+		else
+			n = 0;
+		at += n;
+		left -= (size_t)n;
+		n = kn_err_printable(at, (int)left, err.link[i].message,
+		    (int)strlen(err.link[i].message));
+		at += n;
+		left -= (size_t)n;
+	}
+	r->load_failed = true;
+	kn_err_set(&r->load_err, KN_EK_CONFIG, "%s", text);
+	KN_LOG(&w->sup->log, KN_NS_LIFECYCLE, (int)w->index, "not loaded: %s", text);
+	/* It would go on and answer every call like that. */
+	if (!kn_resident_kill(w, KN_CAUSE_STOP))
+		kn_launch_kill(w->sup->launcher, w->index, &w->lw);
+}
+
+static void
+on_pong(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
+{
+	bool failed = h->flags & KN_CALL_FAILED;
+
+	if (w->ready || w->res.load_failed || h->task != KN_NO_ENTRY ||
+	    h->gen != w->incarnation)
+		kn_view_violation(w, "ping.task");
+	else if (!failed &&
+		 (h->area != KN_AREA_INLINE || h->payload_len != sizeof w->ping_nonce ||
+		     memcmp(bytes, &w->ping_nonce, sizeof w->ping_nonce)))
+		kn_view_violation(w, "ping.payload");
+	else if (w->tx.offered & 1u << w->ping_slot)
+		kn_view_violation(w, "ping.claimed");
+	else if (failed)
+		on_no_pong(w, h, bytes);
+	else
+		kn_view_ready(w);
+}
+
+static void
+hold_times(struct kn_entry *e, const struct kn_slot_head *h, uint64_t now)
+{
+	uint64_t begun = h->begun_ns, ended = h->deadline_ns;
+
+	if (begun < e->published_ns)
+		begun = e->published_ns;
+	if (begun > now)
+		begun = now;
+	if (ended < begun)
+		ended = begun;
+	if (ended > now)
+		ended = now;
+	e->begun_ns = begun;
+	e->ended_ns = ended;
+}
+
+void
+kn_call_result(
+    struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *inline_bytes)
+{
+	struct kn_event ev = { .type = KN_EV_RESULT,
+		.now_ns = kn_clock_now(),
+		.worker = w->index,
+		.incarnation = w->incarnation,
+		.task = h->task,
+		.gen = h->gen };
+	struct kn_sup *s = w->sup;
+	const uint8_t *bytes = NULL;
+	const char *bad;
+	struct kn_entry *e;
+
+	bad = h->kind == KN_REQ_PING && !(h->flags & KN_CALL_FAILED) ? NULL
+								     : check_head(w, h);
+	if (!bad && !(bytes = copy(w, h, inline_bytes)))
+		return; /* no memory: lost with its worker, which hard_ms ends */
+	if (!bad && h->kind == KN_REQ_PING) {
+		kn_view_look_claims(w);
+		on_pong(w, h, bytes);
+		return;
+	}
+	if (!bad && (h->kind != KN_REQ_CALL || !w->ready))
+		bad = "result.kind";
+	e = bad ? NULL : kn_view_entry(w, h->task, h->gen);
+	if (e && !e->claimed)
+		kn_view_look_claims(w);
+	if (!bad && !e)
+		bad = "result.task";
+	else if (!bad && !e->claimed)
+		bad = "result.claimed";
+	if (!bad && !kn_value_check(h->type, bytes, h->payload_len))
+		bad = "result.value";
+	if (bad)
+		kn_view_violation(w, bad);
+	if (w->bad)
+		return;
+	hold_times(e, h, ev.now_ns);
+	if (s->watchdog_hit && !w->rang &&
+	    ev.now_ns - e->ended_ns > KN_DOORBELL_MS * KN_MS_NS / 2)
+		s->doorbell_missed++; /* nobody rang, and it lay there */
+	if (!(h->flags & KN_CALL_NOT_FOUND) && !is_known(w, e->task->call.fn))
+		know(w, e->task->call.fn);
+	e->flags = h->flags;
+	e->value = (struct kn_value){ .type = h->type,
+		.borrowed = true,
+		.bytes = (void *)(uintptr_t)bytes,
+		.n = h->payload_len };
+	e->has_result = true;
+	w->results++;
+	if (s->policy->pool.recycle_memory)
+		ev.memory = kn_launcher_idle_memory(s->launcher, w->index);
+	kn_publish_forget(e);
+	kn_turn_feed(s, &ev);
+}

@@ -1,0 +1,203 @@
+/* supervisor/resident_end.c: how a resident ends, and what that means for the call that
+ * it was at and for the sandbox around it; see resident.h.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "ipc/clock.h"
+#include "ipc/fd.h"
+#include "supervisor/inner.h"
+
+bool
+kn_resident_kill(struct kn_wk *w, enum kn_cause cause)
+{
+	struct kn_resident_wk *r = &w->res;
+	struct kn_msg msg = { .type = KN_MSG_KILL,
+		.task = KN_RESIDENT_TASK,
+		.gen = r->job_gen,
+		.arg = cause };
+
+	if (r->ended)
+		return true; /* it is over, and GONE is on its way */
+	if (!r->running || r->bad || w->bad || r->kill_by_ns)
+		return false;
+	r->killed = cause;
+	r->kill_by_ns = kn_clock_after_ms(kn_clock_now(),
+	    (uint64_t)KN_RESIDENT_KILL_MS + w->sup->policy->timeouts.grace_ms);
+	return kn_fd_send(w->lw.sock, &msg, sizeof msg, NULL, 0, 1) == 0;
+}
+
+/* What it was at, by its own word, which costs nobody but itself; how it ended, by the
+ * stub's. */
+void
+kn_resident_answer(struct kn_wk *w)
+{
+	struct kn_resident_wk *r = &w->res;
+	struct kn_event ev = { .type = KN_EV_RESULT,
+		.now_ns = kn_clock_now(),
+		.worker = w->index,
+		.incarnation = w->incarnation };
+	struct kn_entry *e;
+	uint32_t task, gen;
+	uint64_t ns;
+
+	/* Stopped for a reason that is not its present call's: the core knows. */
+	if (!r->ended || w->bad || !w->ready || r->killed == KN_CAUSE_STOP ||
+	    !kn_control_begun(w->slice.control, &task, &gen, &ns))
+		return;
+	e = kn_view_entry(w, task, gen);
+	if (!e || !e->claimed)
+		return;
+	if (ns < e->published_ns)
+		ns = e->published_ns;
+	e->begun_ns = ns < ev.now_ns ? ns : ev.now_ns;
+	e->ended_ns = r->end.ended_ns > e->begun_ns && r->end.ended_ns <= ev.now_ns
+			  ? r->end.ended_ns
+			  : ev.now_ns;
+	e->result = r->end;
+	e->result.begun_ns = e->begun_ns;
+	e->result.ended_ns = e->ended_ns;
+	e->result.user_us = e->result.system_us =
+	    0; /* the resident's, not the call's */
+	e->has_result = e->died = true;
+	ev.task = task;
+	ev.gen = gen;
+	kn_publish_forget(e);
+	kn_turn_feed(w->sup, &ev);
+}
+
+bool
+kn_resident_explain(struct kn_wk *w, struct kn_err *e)
+{
+	const struct kn_resident_wk *r = &w->res;
+	const char *file = w->sup->policy->pool.module;
+	int st = r->end.wait_status;
+
+	if (r->load_failed) {
+		*e = r->load_err;
+		return true;
+	}
+	if (!r->ended)
+		return false;
+	if (r->end.step != KN_EXEC_STARTED)
+		kn_err_set(e, KN_EK_LAUNCH, "the module's process: %s%s%s: %s",
+		    kn_exec_step_name(r->end.step), r->end.detail[0] ? ": " : "",
+		    r->end.detail, strerror((int)r->end.sys));
+	else if (r->end.oom_kills)
+		kn_err_set(e, KN_EK_LAUNCH,
+		    "%s: loading it took more than its memory limit", file);
+	else if (WIFSIGNALED(st))
+		kn_err_set(e, KN_EK_LAUNCH,
+		    "%s: ended by signal %d (%s) while it was "
+		    "loaded",
+		    file, WTERMSIG(st), strsignal(WTERMSIG(st)));
+	else
+		kn_err_set(e, KN_EK_LAUNCH,
+		    "%s: ended with status %d while it was "
+		    "loaded",
+		    file, WEXITSTATUS(st));
+	return true;
+}
+
+void
+kn_resident_close(struct kn_wk *w)
+{
+	struct kn_resident_wk *r = &w->res;
+
+	kn_say_close(w, &r->out);
+	kn_say_close(w, &r->err);
+	kn_loop_del(&w->sup->loop, &r->w_bell);
+	kn_fd_close(&r->bell_fd);
+}
+
+void
+kn_resident_free(struct kn_wk *w)
+{
+	kn_resident_close(w);
+	free(w->res.known);
+	w->res.known = NULL;
+	w->res.known_n = 0;
+	w->res.up = w->res.ready = w->res.running = false;
+}
+
+void
+kn_resident_gone(struct kn_wk *w, uint64_t now_ns)
+{
+	struct kn_sup *s = w->sup;
+	struct kn_resident_wk *r = &w->res;
+
+	if (!r->up)
+		return;
+	if (kn_view_launcher_gone(w, now_ns)) {
+		(void)kn_resident_look(w);
+		if (w->live)
+			kn_view_finish(w, false);
+		else
+			kn_act_release(w);
+		return;
+	}
+	if (w->exited || !w->live || !r->ended)
+		return;
+	/* A stub that is no more needed, or not to be trusted, ends first. */
+	if (r->bad || w->bad || w->sock_eof || s->draining || s->stop_level)
+		kn_launch_kill(s->launcher, w->index, &w->lw);
+	else
+		kn_view_finish(w, true);
+}
+
+uint64_t
+kn_resident_due(const struct kn_wk *w)
+{
+	const struct kn_resident_wk *r = &w->res;
+	uint64_t quiet = r->payload_ns && w->outstanding == 0
+			     ? r->payload_ns + KN_RESIDENT_QUIET_MS * KN_MS_NS
+			     : 0;
+
+	if (!w->live)
+		return 0;
+	if (r->kill_by_ns && (!quiet || r->kill_by_ns < quiet))
+		return r->kill_by_ns;
+	return quiet;
+}
+
+/* Pages that large payloads took, once nothing has used them for a while. */
+static void
+give_back(struct kn_wk *w)
+{
+	struct kn_resident_wk *r = &w->res;
+	const struct kn_layout *l = &w->sup->arena.layout;
+	uint64_t at = kn_layout_slice_off(l, kn_resident_slice(w->sup, w->index));
+	int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+
+	r->payload_ns = 0;
+	if (r->backed)
+		(void)fallocate(w->sup->arena.fd, mode,
+		    (off_t)(at + l->submit_area_off), (off_t)r->backed);
+	if (r->returned)
+		(void)fallocate(w->sup->arena.fd, mode,
+		    (off_t)(at + l->return_area_off), (off_t)r->returned);
+	r->backed = r->returned = 0;
+	free(w->sup->module->value);
+	w->sup->module->value = NULL;
+	w->sup->module->value_room = 0;
+}
+
+void
+kn_resident_timer(struct kn_wk *w, uint64_t now_ns)
+{
+	struct kn_resident_wk *r = &w->res;
+
+	if (!w->live)
+		return;
+	if (r->kill_by_ns && r->kill_by_ns <= now_ns) {
+		r->kill_by_ns = 0;
+		KN_LOG(&w->sup->log, KN_NS_LIFECYCLE, (int)w->index,
+		    "the resident outlives its kill");
+		kn_launch_kill(w->sup->launcher, w->index, &w->lw);
+	}
+	if (r->payload_ns && w->outstanding == 0 &&
+	    r->payload_ns + KN_RESIDENT_QUIET_MS * KN_MS_NS <= now_ns)
+		give_back(w);
+}
