@@ -201,6 +201,22 @@ compile(struct program *p, void **out, uint32_t *out_n, struct kn_err *e)
 	return 0;
 }
 
+/* A call of the stub's that only guards restrict, and not as the stub makes it: the
+ * worker's program can say all of that, and the cell's, which each task loads anew,
+ * gets by without. */
+static void
+leave_to_worker(const struct kn_ftable *t, bool stub[KN_NR_MAX])
+{
+	for (size_t i = 0; i < kn_filter_stub_form_n; i++) {
+		const struct kn_stub_form *f = &kn_filter_stub_forms[i];
+		int nr = kn_filter_nr(f->name);
+		if (nr >= 0 && !t->calls[nr].ruled &&
+		    kn_ftable_decide(t, t->arch, (uint32_t)nr, f->args) ==
+			SECCOMP_RET_ALLOW)
+			stub[nr] = false;
+	}
+}
+
 /* Without execve nothing of kind exec can start; better said here than by each task. */
 static int
 check_starts(const struct kn_ftable *t, struct kn_err *e)
@@ -225,6 +241,7 @@ build(const struct kn_policy *policy, bool watched, struct kn_filter *out,
 	if (kn_ftable_init(&t, policy, watched, e) < 0)
 		return -1;
 	kn_filter_stub_calls(stub);
+	leave_to_worker(&t, stub);
 	struct program *p = calloc(2, sizeof *p);
 	int rc = p ? check_starts(&t, e)
 		   : kn_err_set(e, KN_EK_HOST, "seccomp: out of memory");

@@ -83,6 +83,7 @@ struct kn_fentry {
 struct kn_fcall {
 	struct kn_fentry *v; /* the first that matches decides; the last has no args */
 	size_t n, cap;
+	bool ruled; /* a rule of the policy names it */
 };
 struct kn_ftable {
 	struct kn_fcall calls[KN_NR_MAX];
@@ -99,6 +100,13 @@ uint32_t kn_ftable_decide(
 bool kn_fcall_is_plain_allow(const struct kn_fcall *c);
 /* Numbers of sandbox/stub/calls.h, as a flag per number. */
 void kn_filter_stub_calls(bool out[KN_NR_MAX]);
+/* Calls that the stub makes in no form that a guard minds, and the arguments of one. */
+struct kn_stub_form {
+	const char *name;
+	uint64_t args[6];
+};
+extern const struct kn_stub_form kn_filter_stub_forms[];
+extern const size_t kn_filter_stub_form_n;
 
 /* ---- the assembler: programs are made from their end to their start, so that a jump's
  * target exists when the jump is made. A node is an instruction made earlier. ---- */

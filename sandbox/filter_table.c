@@ -86,6 +86,8 @@ add_rules(struct kn_ftable *t, const struct kn_policy *p, struct kn_err *e)
 			if (append(t, r->names[j], r->args, r->arg_n, ret, e) < 0)
 				return -1;
 	}
+	for (int nr = 0; nr < KN_NR_MAX; nr++)
+		t->calls[nr].ruled = t->calls[nr].n > 0;
 	return 0;
 }
 

@@ -335,6 +335,11 @@ the_stub_may_make_its_calls_under_every_preset(void **state)
 			struct seccomp_data d = { .nr = nr, .arch = s.table.arch };
 			for (int i = 0; i < 6; i++)
 				d.args[i] = UINT64_MAX;
+			/* what the stub makes in harmless forms only */
+			for (size_t i = 0; i < kn_filter_stub_form_n; i++)
+				if (kn_filter_nr(kn_filter_stub_forms[i].name) == nr)
+					memcpy(d.args, kn_filter_stub_forms[i].args,
+					    sizeof d.args);
 			if (stub[nr])
 				assert_int_equal(
 				    run(s.filter.worker_bpf, s.filter.worker_n, &d),
