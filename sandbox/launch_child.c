@@ -319,8 +319,6 @@ kn_child_run(const struct kn_child *c)
 		report = c->report_fd;
 	if (reset_signals() < 0)
 		die(report, KN_STEP_SIGNALS, 0);
-	if (await_go(c) < 0)
-		die(report, KN_STEP_PARENT, 0);
 	if (leave_session(c) < 0)
 		die(report, KN_STEP_SESSION, 0);
 	for (size_t i = 0; i < c->join_n; i++)
@@ -330,6 +328,8 @@ kn_child_run(const struct kn_child *c)
 		bring_binds(c);
 	take_identity(c);
 	tie_to_parent(c);
+	if (await_go(c) < 0)
+		die(report, KN_STEP_PARENT, 0);
 	if (arrange_fds(c, report) < 0)
 		die(report, KN_STEP_FDS, 0);
 	report = KN_CHILD_REPORT_FD;
