@@ -94,13 +94,17 @@ unlike "$(out)" '^0$' "a task is not uid 0"
 is "$(out | tail -n 1)" sandbox "its host name is the policy's"
 if [ -n "$root" ]; then
 	# The host uid of a task, seen from outside; two workers have two.
-	for id in a b; do echo "{\"id\":\"$id\",\"argv\":[\"sleep\",\"1.5$$\"]}"; done >"$T/two"
+	for id in a b; do echo "{\"id\":\"$id\",\"argv\":[\"sleep\",\"9.5$$\"]}"; done >"$T/two"
 	"$KS" run --workers 2 --tasks "$T/two" >"$T/two.out" 2>&1 &
 	pid=$!
-	sleep 0.9
-	uids=$(for p in /proc/[0-9]*; do
-		[ "$(tr '\0' ' ' <"$p/cmdline" 2>/dev/null)" = "sleep 1.5$$ " ] && stat -c %u "$p"
-	done 2>/dev/null | sort -u)
+	for i in 1 2 3 4 5 6 7 8; do
+		sleep 0.9
+		uids=$(for p in /proc/[0-9]*; do
+			[ "$(tr '\0' ' ' <"$p/cmdline" 2>/dev/null)" = "sleep 9.5$$ " ] && stat -c %u "$p"
+		done 2>/dev/null | sort -u)
+		[ "$(echo "$uids" | grep -c .)" -lt 2 ] || break
+	done
+	kill $pid
 	wait $pid
 	is "$(echo "$uids" | grep -c .)" 2 "as root each worker has a host uid of its own"
 	unlike "$uids" '^0$' "and none is root"
