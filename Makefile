@@ -9,6 +9,8 @@ VERSION := 0.1.0
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 LIBEXECDIR ?= $(PREFIX)/libexec/knit-sandbox
+INCLUDEDIR ?= $(PREFIX)/include
+PKGCONFIGDIR ?= $(PREFIX)/lib/pkgconfig
 DATADIR ?= $(PREFIX)/share/knit-sandbox
 MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/knit-sandbox
@@ -65,7 +67,7 @@ stub_cflags := $(base) -O2 -U_FORTIFY_SOURCE -DKN_STUB -fno-pie -fno-stack-prote
 stub_ldflags := -static -no-pie -nostdlib -Wl,--gc-sections,-z,noexecstack,-z,norelro,-z,noseparate-code
 
 # What a module's tasks run in: dynamic, of libc only; its exports are knit/task.h's.
-module_cflags := $(base) -O2 -D_FORTIFY_SOURCE=2 $(hard) -fvisibility=hidden \
+module_cflags := $(base) -Iinclude -O2 -D_FORTIFY_SOURCE=2 $(hard) -fvisibility=hidden \
 	-ffunction-sections -fdata-sections $(CFLAGS)
 module_ldflags := -pie -rdynamic -Wl,--gc-sections,--as-needed,--hash-style=gnu,-O1 \
 	-Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
@@ -189,7 +191,13 @@ $(B)/tests/module/%.so: tests/module/%.cc include/knit/task.h
 	$(call say,CXX,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -std=c++11 -Iinclude -O1 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -shared -fPIC -o $@ $<
-$(filter $(B)/tests/unit/test_module%,$(unit_bin)): | $(module_test_so)
+example_stamp := $(B)/examples/built
+$(example_stamp): $(sort $(wildcard examples/module/*)) $(wildcard include/knit/*.h)
+	$(call say,MAKE,examples/module)
+	@mkdir -p $(@D)
+	$(Q)$(MAKE) --no-print-directory -s -C examples/module OUT=$(abspath $(@D)) \
+	  KNIT=$(abspath include) CC="$(CC)" && touch $@
+$(filter $(B)/tests/unit/test_module%,$(unit_bin)): | $(module_test_so) $(example_stamp)
 
 probe_src := $(sort $(wildcard tests/probes/*.c))
 probe_bin := $(patsubst tests/probes/%.c,$(B)/probes/%,$(probe_src))
@@ -299,7 +307,9 @@ stress: $(stress_bin)
 .PHONY: demo examples
 demo: all
 	sh examples/judge/demo.sh $(B)/knit-sandbox
-examples: demo
+examples: demo $(example_stamp)
+	$(MAKE) --no-print-directory -C examples/module run OUT=$(abspath $(B))/examples \
+	  KNIT=$(abspath include) CC="$(CC)" KS=$(abspath $(B))/knit-sandbox
 
 # ---- format, install ----
 c_files = $(shell git ls-files '*.c' '*.h' ':!tests/hostile' ':!examples')
@@ -312,18 +322,34 @@ analyze:
 	cppcheck --quiet --enable=warning,portability --inline-suppr --error-exitcode=1 \
 	  --suppress=missingIncludeSystem -I. $(lib_src) $(cmd_src)
 
+# What a module's author needs: the header, and how a compiler finds it.
+$(B)/gen/knit-task.pc: Makefile
+	@mkdir -p $(@D)
+	@printf 'prefix=%s\nincludedir=%s\n\nName: knit-task\nDescription: tasks in C for knit-sandbox (nothing to link)\nVersion: %s\nCflags: -I$${includedir}\nLibs:\n' \
+	  '$(PREFIX)' '$(patsubst $(PREFIX)/%,$${prefix}/%,$(INCLUDEDIR))' '$(VERSION)' > $@
+public_h := $(sort $(wildcard include/knit/*.h))
+pc_files := $(B)/gen/knit-task.pc
+example_files := $(sort $(wildcard examples/module/*))
+
 man_pages := $(sort $(wildcard man/*.[1-8]))
-install: all
+install: all $(pc_files)
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(DATADIR)/policies $(DESTDIR)$(DATADIR)/schemas $(DESTDIR)$(DOCDIR)
 	install -m 755 $(B)/knit-sandbox $(DESTDIR)$(BINDIR)/knit-sandbox
 	install -m 644 $(preset_json) $(DESTDIR)$(DATADIR)/policies/
 	$(if $(wildcard policies/schemas/*.json),install -m 644 $(wildcard policies/schemas/*.json) $(DESTDIR)$(DATADIR)/schemas/)
 	install -m 644 README.md NEWS.md SECURITY.md LICENSE $(DESTDIR)$(DOCDIR)/
+	install -d $(DESTDIR)$(INCLUDEDIR)/knit $(DESTDIR)$(PKGCONFIGDIR) $(DESTDIR)$(DOCDIR)/examples/module
+	install -m 644 $(public_h) $(DESTDIR)$(INCLUDEDIR)/knit/
+	install -m 644 $(pc_files) $(DESTDIR)$(PKGCONFIGDIR)/
+	install -m 644 $(example_files) $(DESTDIR)$(DOCDIR)/examples/module/
 	for m in $(man_pages); do s=$${m##*.}; install -d $(DESTDIR)$(MANDIR)/man$$s && \
 	  install -m 644 $$m $(DESTDIR)$(MANDIR)/man$$s/ || exit 1; done
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/knit-sandbox
 	rm -rf $(DESTDIR)$(DATADIR) $(DESTDIR)$(DOCDIR)
+	rm -f $(addprefix $(DESTDIR)$(INCLUDEDIR)/knit/,$(notdir $(public_h))) \
+	  $(addprefix $(DESTDIR)$(PKGCONFIGDIR)/,$(notdir $(pc_files)))
+	-rmdir $(DESTDIR)$(INCLUDEDIR)/knit 2>/dev/null
 	for m in $(notdir $(man_pages)); do rm -f $(DESTDIR)$(MANDIR)/man$${m##*.}/$$m; done
 dist:
 	git archive --prefix=knit-sandbox-$(VERSION)/ -o knit-sandbox-$(VERSION).tar.gz HEAD

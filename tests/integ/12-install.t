@@ -19,7 +19,7 @@ inst=$dest/usr/local/bin/knit-sandbox
 ok "the program is there" test -x "$inst"
 is "$(find "$dest" -type f -perm /022 | wc -l)" 0 "nothing is writable by others"
 is "$(find "$dest" -path "$dest/usr/local" -prune -o -type f -print)" "" "nothing outside the prefix"
-for page in man1/knit-sandbox.1 man5/knit-tasks.5 man5/knit-policy.5 man7/knit-lifecycle.7; do
+for page in man1/knit-sandbox.1 man3/knit-task.3 man5/knit-tasks.5 man5/knit-policy.5 man7/knit-lifecycle.7; do
 	ok "page $page" test -s "$dest/usr/local/share/man/$page"
 done
 ok "the schemas of task and result lines" test -n "$(find "$dest" -name '*.json' -path '*schema*')"
@@ -36,6 +36,22 @@ if cgroup_granted || [ $rc = 0 ]; then
 	is "$rc $(out)" "0 fine" "a copy of the one file works"
 else
 	like "$(err)" 'cgroup' "a copy of the one file works as far as the machine allows"
+fi
+# What was installed is enough to build a module, as the README of the examples has it.
+pc() {
+	PKG_CONFIG_PATH=$dest/usr/local/lib/pkgconfig pkg-config --define-variable=prefix="$dest/usr/local" "$@" knit-task
+}
+if command -v pkg-config >/dev/null && command -v cc >/dev/null; then
+	like "$(pc --modversion)" '^[0-9]+\.[0-9]+' "knit-task.pc: a version"
+	cp -r "$dest/usr/local/share/doc/knit-sandbox/examples/module" "$T/mine"
+	# shellcheck disable=SC2046
+	ok "an example builds with the installed header alone" \
+		cc $(pc --cflags) -shared -fPIC -o "$T/mine/upper.so" "$T/mine/upper.c"
+	make -s -C "$T/mine" KNIT="$dest/usr/local/include" >"$T/make" 2>&1
+	is $? 0 "the installed examples build by their own makefile"
+	ok "and make modules" test -s "$T/mine/hash.so" -a -s "$T/mine/primes.so"
+else
+	skip "no pkg-config or cc here" "a module built from what was installed"
 fi
 install uninstall
 is $? 0 "make uninstall"
