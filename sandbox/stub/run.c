@@ -265,9 +265,23 @@ end_cell(struct run *r, enum kn_cause cause, uint64_t now_ns)
 		kill_cell(r, now_ns);
 }
 
+static uint64_t
+sooner(uint64_t a, uint64_t b)
+{
+	return a && (b == 0 || a < b) ? a : b;
+}
+
+/* What has to be done next, looks apart. */
+static uint64_t
+due_ns(const struct run *r)
+{
+	return sooner(r->grace_ns ? r->grace_ns : r->soft_ns, r->hard_ns);
+}
+
 static void
 act_on_time(struct run *r, uint64_t now_ns)
 {
+	const struct kn_watched cell = { r->cell.pid, r->cell.init_cpu_ns, due_ns(r) };
 	enum kn_cause passed;
 
 	if (kn_serve_stopping(r->s))
@@ -282,8 +296,7 @@ act_on_time(struct run *r, uint64_t now_ns)
 		kill_cell(r, now_ns);
 		return;
 	}
-	passed = kn_watch_look(
-	    &r->s->watch, &r->s->cg, r->cell.pid, r->cell.init_cpu_ns, now_ns);
+	passed = kn_watch_look(&r->s->watch, &r->s->cg, &cell, now_ns);
 	if (passed != KN_CAUSE_NONE) {
 		decide(r, passed);
 		kill_cell(r, now_ns);
@@ -314,19 +327,9 @@ take_message(struct run *r)
 }
 
 static uint64_t
-sooner(uint64_t a, uint64_t b)
-{
-	return a && (b == 0 || a < b) ? a : b;
-}
-
-static uint64_t
 next_ns(const struct run *r)
 {
-	uint64_t at = sooner(r->hard_ns, r->s->watch.next_ns);
-
-	if (r->killing)
-		return r->kill_ns;
-	return sooner(r->grace_ns ? r->grace_ns : r->soft_ns, at);
+	return r->killing ? r->kill_ns : sooner(due_ns(r), r->s->watch.next_ns);
 }
 
 static void
@@ -341,6 +344,7 @@ wait_for_cell(struct run *r)
 		struct timespec t = { 0, 0 };
 
 		act_on_time(r, now);
+		now = kn_clock_now(); /* a look takes its time */
 		next = next_ns(r);
 		if (next > now) {
 			t.tv_sec = (time_t)((next - now) / KN_S_NS);

@@ -20,6 +20,11 @@ enum {
 #define LOOK_CPU_MIN_NS (4 * KN_MS_NS)
 #define LOOK_MEM_MIN_NS (4 * KN_MS_NS)
 #define LOOK_MEM_MAX_NS (200 * KN_MS_NS)
+/* Of an exact look without a pause. One process more is looked at in any case. */
+#define LOOK_SLICE_NS (8 * KN_MS_NS)
+/* What the first process may take, as far as anybody knows: 60,000 mappings. Less where
+ * all of the time is not much more. */
+#define LOOK_FIRST_NS (250 * KN_MS_NS)
 /* Faster than a process touches fresh memory, on one processor. */
 #define TOUCH_BYTES_PER_S (4ull << 30)
 
@@ -140,10 +145,13 @@ exact_bytes(int proc_fd, const char *pid)
 /* ---- all of them ---- */
 
 struct look {
-	const struct kn_watch *w;
+	struct kn_watch *w;
 	int init_pid;
-	bool exact;
 	uint64_t cpu_ns, bytes;
+	uint64_t begun_ns, until_ns; /* of an exact one */
+	int after;		     /* where it goes on */
+	bool paused;
+	uint32_t read_n;
 	int first_child;
 };
 
@@ -184,8 +192,30 @@ add_memory(struct look *l, const char *name, int pid)
 {
 	if (pid == l->init_pid) /* its pages are the stub's */
 		return;
-	l->bytes += l->exact ? exact_bytes(l->w->proc_fd, name)
-			     : resident_bytes(l->w->proc_fd, name);
+	l->bytes += resident_bytes(l->w->proc_fd, name);
+}
+
+/* Numbers come in rising order: a pause goes on after the last one. */
+static void
+add_exact(struct look *l, const char *name, int pid)
+{
+	uint64_t now_ns, took_ns;
+
+	if (l->paused || pid == l->init_pid || pid <= l->after)
+		return;
+	now_ns = kn_clock_now();
+	l->paused = (l->read_n > 0 && now_ns - l->begun_ns >= LOOK_SLICE_NS) ||
+		    (l->until_ns && now_ns + l->w->exact.read_ns >= l->until_ns);
+	if (l->paused)
+		return;
+	l->read_n++;
+	l->w->exact.bytes += exact_bytes(l->w->proc_fd, name);
+	if (pid > l->w->exact.after)
+		l->w->exact.after = pid;
+	took_ns = kn_clock_now() - now_ns;
+	if (!l->w->exact.known || took_ns > l->w->exact.read_ns)
+		l->w->exact.read_ns = took_ns;
+	l->w->exact.known = true;
 }
 
 static void
@@ -207,7 +237,7 @@ kill_one(struct look *l, const char *name, int pid)
 }
 
 void
-kn_watch_kill_crowd(const struct kn_watch *w, int init_pid)
+kn_watch_kill_crowd(struct kn_watch *w, int init_pid)
 {
 	struct look l = { .w = w, .init_pid = init_pid };
 
@@ -215,7 +245,7 @@ kn_watch_kill_crowd(const struct kn_watch *w, int init_pid)
 }
 
 int
-kn_watch_task_pid(const struct kn_watch *w, int init_pid)
+kn_watch_task_pid(struct kn_watch *w, int init_pid)
 {
 	struct look l = { .w = w, .init_pid = init_pid };
 
@@ -262,6 +292,10 @@ kn_watch_begin(struct kn_watch *w, const struct kn_cg *g, const struct kn_job_li
 	w->cpu_limit_ns = l->cpu_ms < UINT64_MAX / KN_MS_NS ? l->cpu_ms * KN_MS_NS : 0;
 	w->memory_limit = kn_cg_holds_memory(g) ? 0 : l->memory;
 	w->next_ns = 0;
+	memset(&w->exact, 0, sizeof w->exact);
+	w->exact.read_ns = l->hard_ms && l->hard_ms * KN_MS_NS / 8 < LOOK_FIRST_NS
+			       ? l->hard_ms * KN_MS_NS / 8
+			       : LOOK_FIRST_NS;
 	if (w->cpu_limit_ns)
 		plan_cpu(w, 0, now_ns);
 	if (w->memory_limit)
@@ -269,7 +303,7 @@ kn_watch_begin(struct kn_watch *w, const struct kn_cg *g, const struct kn_job_li
 }
 
 static uint64_t
-cpu_used_ns(const struct kn_watch *w, const struct kn_cg *g, uint64_t init_cpu_ns)
+cpu_used_ns(struct kn_watch *w, const struct kn_cg *g, uint64_t init_cpu_ns)
 {
 	struct look l = { .w = w };
 
@@ -280,24 +314,75 @@ cpu_used_ns(const struct kn_watch *w, const struct kn_cg *g, uint64_t init_cpu_n
 	return l.cpu_ns > init_cpu_ns ? l.cpu_ns - init_cpu_ns : 0;
 }
 
-static uint64_t
-memory_used(const struct kn_watch *w, int init_pid)
+/* Go on counting. True: done, and *out_bytes is what they use. */
+static bool
+look_closely(struct kn_watch *w, const struct kn_watched *cell, uint64_t *out_bytes)
 {
-	struct look l = { .w = w, .init_pid = init_pid };
+	struct look l = { .w = w,
+		.init_pid = cell->init_pid,
+		.begun_ns = kn_clock_now(),
+		.until_ns = cell->until_ns,
+		.after = w->exact.after };
+	uint64_t now_ns, took_ns;
 
-	each_process(&l, add_memory);
-	if (l.bytes <= w->memory_limit)
-		return l.bytes;
-	/* What forked processes share was counted several times: look closely. */
-	l.bytes = 0;
-	l.exact = true;
-	each_process(&l, add_memory);
-	return l.bytes;
+	each_process(&l, add_exact);
+	now_ns = kn_clock_now();
+	took_ns = now_ns - l.begun_ns;
+	w->exact.spent_ns += took_ns;
+	if (l.paused) {
+		w->exact.sliced = true;
+		set_next(
+		    w, now_ns + (took_ns > LOOK_SLICE_NS ? took_ns : LOOK_SLICE_NS));
+		return false;
+	}
+	*out_bytes = w->exact.bytes;
+	return true;
+}
+
+static void
+begin_exact(struct kn_watch *w)
+{
+	w->exact.on = true;
+	w->exact.sliced = false;
+	w->exact.after = 0;
+	w->exact.bytes = w->exact.spent_ns = 0;
+}
+
+static enum kn_cause
+look_memory(struct kn_watch *w, const struct kn_watched *cell, uint64_t now_ns)
+{
+	struct look l = { .w = w, .init_pid = cell->init_pid };
+	uint64_t used;
+
+	if (!w->exact.on) {
+		each_process(&l, add_memory);
+		if (l.bytes <= w->memory_limit) {
+			w->exact.over_row = 0;
+			plan_memory(w, l.bytes, now_ns);
+			return KN_CAUSE_NONE;
+		}
+		/* What forked processes share was counted several times. */
+		begin_exact(w);
+	}
+	if (!look_closely(w, cell, &used))
+		return KN_CAUSE_NONE;
+	w->exact.on = false;
+	if (used <= w->memory_limit) {
+		w->exact.over_row = 0;
+		plan_memory(w, used, kn_clock_now() + w->exact.spent_ns);
+		return KN_CAUSE_NONE;
+	}
+	/* Between slices processes come and go, and what moved may be in it twice. */
+	if (!w->exact.sliced || ++w->exact.over_row >= 2)
+		return KN_CAUSE_MEMORY;
+	begin_exact(w);
+	set_next(w, kn_clock_now() + LOOK_SLICE_NS);
+	return KN_CAUSE_NONE;
 }
 
 enum kn_cause
-kn_watch_look(struct kn_watch *w, const struct kn_cg *g, int init_pid,
-    uint64_t init_cpu_ns, uint64_t now_ns)
+kn_watch_look(struct kn_watch *w, const struct kn_cg *g, const struct kn_watched *cell,
+    uint64_t now_ns)
 {
 	uint64_t used;
 
@@ -305,16 +390,10 @@ kn_watch_look(struct kn_watch *w, const struct kn_cg *g, int init_pid,
 		return KN_CAUSE_NONE;
 	w->next_ns = 0;
 	if (w->cpu_limit_ns) {
-		used = cpu_used_ns(w, g, init_cpu_ns);
+		used = cpu_used_ns(w, g, cell->init_cpu_ns);
 		if (used >= w->cpu_limit_ns)
 			return KN_CAUSE_CPU;
 		plan_cpu(w, used, now_ns);
 	}
-	if (w->memory_limit) {
-		used = memory_used(w, init_pid);
-		if (used > w->memory_limit)
-			return KN_CAUSE_MEMORY;
-		plan_memory(w, used, now_ns);
-	}
-	return KN_CAUSE_NONE;
+	return w->memory_limit ? look_memory(w, cell, now_ns) : KN_CAUSE_NONE;
 }

@@ -5,10 +5,15 @@
  * The next look is set by how soon the limit could be reached at full speed, so a task
  * far from its limits is hardly looked at. What the looks miss by their grain, the
  * final accounts tell (sandbox/stub/run.c).
+ *
+ * What processes share can only be told by going through their page tables, which takes
+ * as long as they like: that is done in slices, takes half of the time at most, and is
+ * left alone where it would outlast what has to be done next.
  */
 #ifndef KN_STUB_WATCH_H
 #define KN_STUB_WATCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "ipc/job.h"
@@ -21,19 +26,34 @@ struct kn_watch {
 	/* of the present task; 0: nothing to watch */
 	uint64_t cpu_limit_ns, memory_limit;
 	uint64_t next_ns; /* when to look, CLOCK_MONOTONIC; 0: never */
+	struct {
+		bool on;	   /* begun, and not all processes are counted */
+		bool sliced;	   /* they were not all counted in one look */
+		int after;	   /* the last process that was */
+		uint64_t bytes;	   /* of those counted */
+		uint64_t read_ns;  /* the longest that one process took; a guess */
+		bool known;	   /* until one is known */
+		uint64_t spent_ns; /* this time */
+		uint32_t over_row; /* sliced ones in a row that were over the limit */
+	} exact;
 };
 
 void kn_watch_begin(struct kn_watch *w, const struct kn_cg *g,
     const struct kn_job_limits *l, uint64_t now_ns);
-/* Look if it is time. Returns the limit that is passed, or KN_CAUSE_NONE. init_pid and
- * init_cpu_ns: the cell's init, whose own work does not count. */
-enum kn_cause kn_watch_look(struct kn_watch *w, const struct kn_cg *g, int init_pid,
-    uint64_t init_cpu_ns, uint64_t now_ns);
+/* What is looked at: the cell's init, whose own work does not count; and when the
+ * caller has to act next, which no look may outlast (0: never). */
+struct kn_watched {
+	int init_pid;
+	uint64_t init_cpu_ns, until_ns;
+};
+/* Look if it is time. Returns the limit that is passed, or KN_CAUSE_NONE. */
+enum kn_cause kn_watch_look(struct kn_watch *w, const struct kn_cg *g,
+    const struct kn_watched *cell, uint64_t now_ns);
 /* SIGKILL to every process of the cell but init, one by one. What forks meanwhile may
  * slip through: init's own kill(-1) does not. But once the crowd is gone, init gets a
  * processor at once. */
-void kn_watch_kill_crowd(const struct kn_watch *w, int init_pid);
+void kn_watch_kill_crowd(struct kn_watch *w, int init_pid);
 /* The pid, as the stub sees it, of the process that init started first; 0: none. */
-int kn_watch_task_pid(const struct kn_watch *w, int init_pid);
+int kn_watch_task_pid(struct kn_watch *w, int init_pid);
 
 #endif
