@@ -272,7 +272,7 @@ fuzz: $(gen_obj)
 	$(B)/fuzz/$(F).bin -max_total_time=$(FUZZ_SECONDS) $(B)/fuzz/$(F) tests/fuzz/corpus/$(F)
 
 .PHONY: tests check check-lint check-unit check-sim check-integ check-hostile check-fault stress
-tests: all $(fuzz_bin) $(module_test_so) $(unit_bin) $(probe_bin) $(hostile_bin) $(sim_bin)
+tests: all $(fuzz_bin) $(module_test_so) $(unit_bin) $(probe_bin) $(hostile_bin) $(sim_bin) $(fault_bin)
 check: check-lint check-unit check-sim check-fuzz check-integ check-hostile
 
 check-lint:

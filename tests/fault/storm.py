@@ -3,8 +3,7 @@ they work; judged from outside.
 
     B=build/gcc python3 tests/fault/storm.py [TEST...]
 
-Without names all tests run, as root also those of an ordinary user. KNIT_FAULT=all makes
-the pool's idle watch 10 s instead of 5.
+Without names all tests run, as root also those of an ordinary user.
 """
 import json
 import os
@@ -18,6 +17,7 @@ import time
 import faults as F
 
 STUBBORN = os.path.join(F.B, "fault", "stubborn")
+IDLE_S = 3
 passed = failed = 0
 
 
@@ -247,7 +247,7 @@ def test_acknowledges_and_goes_on(place):
             said = pool.wait_for(lambda: (b"task t" if task else b"ready") in open(place.path("stderr"), "rb").read())
             time.sleep(0.2)
             if task:
-                os.kill(pool.p.pid, signal.SIGTERM)
+                pool.p.send_signal(signal.SIGTERM)
             else:
                 pool.p.stdin.close()
             start = time.monotonic()
@@ -337,7 +337,6 @@ def switches(pid):
 
 
 def test_idle(place):
-    seconds = 10 if os.environ.get("KNIT_FAULT") == "all" else 5
     pool = Pool(place, ["--workers", "2"])
     for i in range(4):
         pool.p.stdin.write((json.dumps({"id": "t%d" % i, "argv": ["/bin/sleep", "0.1"]}) + "\n").encode())
@@ -346,15 +345,15 @@ def test_idle(place):
     time.sleep(1.5)  # the watchdog of outstanding tasks has had its turn
     pids = [pool.p.pid] + list(F.descendants(pool.p.pid))
     before = {p: switches(p) for p in pids}
-    time.sleep(seconds)
+    time.sleep(IDLE_S)
     for p in pids:
         after = switches(p)
         if after != before[p]:
             pool.r.bad("%s woke: switches and CPU %s -> %s" % (F.stat_of(p)[0], before[p], after))
-    note = "%d processes, no switch in %d s" % (len(pids), seconds)
+    note = "%d processes, no switch in %d s" % (len(pids), IDLE_S)
     if subprocess.run(["sh", "-c", "command -v strace"], stdout=subprocess.DEVNULL).returncode == 0:
         log = place.path("out", "strace")
-        subprocess.run(["timeout", "-s", "INT", str(seconds), "strace", "-f", "-qq", "-o", log] +
+        subprocess.run(["timeout", "-s", "INT", "10", "strace", "-f", "-qq", "-o", log] +
                        [x for p in pids for x in ("-p", str(p))], stderr=subprocess.DEVNULL)
         with open(log) as f:
             # To be traced interrupts the call that a process sleeps in, once.
@@ -365,7 +364,7 @@ def test_idle(place):
         for x in first.values():
             if len(x) > 1:
                 pool.r.bad("calls while idle: %s" % x[:4])
-        note += "; strace of %d s: %d calls" % (seconds, sum(len(x) - 1 for x in first.values()))
+        note += "; strace of 10 s: %d calls" % sum(len(x) - 1 for x in first.values())
     pool.p.stdin.close()
     pool.end(30)
     if pool.p.returncode != 0:

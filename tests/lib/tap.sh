@@ -138,7 +138,12 @@ at_least() {
 		fail_because "got: $1, want at least $2$(t_stderr)" "$3"
 	fi
 }
+# What was not looked at, and why: for the closing lines of .ci/run.
+t_untold() {
+	[ -z "${KNIT_SKIPS-}" ] || printf '%s: %s: %s\n' "$1" "${0##*/}" "$2" >>"$KNIT_SKIPS"
+}
 skip() { # REASON NAME
+	t_untold skipped "$1: $2"
 	if [ -n "${KNIT_MUST_RUN-}" ]; then
 		fail_because "skipped, but KNIT_MUST_RUN is set: $1" "$2"
 	else
@@ -149,6 +154,7 @@ skip() { # REASON NAME
 }
 # Something that is no business of this caller (root, or an ordinary user).
 not_here() {
+	t_untold "not for this caller" "$*"
 	diag "not for this caller: $*"
 }
 t_stderr() {
