@@ -241,7 +241,10 @@ def run(place, argv, stdin=None, during=None, limit=RUN_S, but=()):
         end = time.monotonic() + limit
         try:
             if during:
-                during(p, r)
+                try:
+                    during(p, r)
+                except (FileNotFoundError, ProcessLookupError):
+                    pass  # it has ended by itself
             p.wait(max(0.1, end - time.monotonic()))
         except subprocess.TimeoutExpired:
             r.hung = True

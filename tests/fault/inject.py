@@ -179,10 +179,7 @@ class Stop(Batch):
                 return
             traced = (F.stat_of(popen.pid) or ("",))[0] == "failcall"
             for pid in F.children(popen.pid)[:1] if traced else [popen.pid]:
-                try:
-                    os.kill(pid, signal.SIGTERM)
-                except ProcessLookupError:
-                    pass  # it ends by itself
+                os.kill(pid, signal.SIGTERM)
 
     def right(self, t):
         return t["id"] == "q" and t["verdict"] == "ok" and t.get("stdout") == "now\n"
