@@ -1,7 +1,8 @@
 /* sandbox/stub/mounts.h: the mounts of a worker's template namespace and of each cell.
  *
  * The template is made once: a private copy of what the launcher built. A cell copies
- * it and covers /tmp, /dev/shm, /proc and /task with its own, which die with it. All
+ * it and covers /proc with its own and, where those that stand in the template were
+ * touched (fresh.h), /tmp, /dev/shm and /task; these die with it. All
  * functions use raw calls and return 0 (or a descriptor) or a negative errno.
  */
 #ifndef KN_STUB_MOUNTS_H
