@@ -165,7 +165,17 @@ $(B)/libknit.a: $(call obj,$(lib_src)) $(gen_obj)
 	@rm -f $@
 	$(Q)ar rcs $@ $^
 
-$(B)/knit-sandbox: $(call obj,$(cmd_src)) $(B)/gen/bench_task.o $(B)/libknit.a
+# What it calls, as a module.
+$(B)/bench-module.so: cmd/bench/module.c include/knit/task.h
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -Iinclude -O2 $(warn) -shared -fPIC -Wl,--build-id=none -s -o $@ $<
+$(B)/gen/bench_module.o: $(B)/bench-module.so
+	@mkdir -p $(@D)
+	@printf '.section .rodata\n.global kn_bench_module_image\n.global kn_bench_module_image_end\n.balign 16\nkn_bench_module_image:\n.incbin "%s"\nkn_bench_module_image_end:\n.section .note.GNU-stack,"",%%progbits\n' '$(B)/bench-module.so' > $(B)/gen/bench_module.s
+	$(Q)$(CC) -c -o $@ $(B)/gen/bench_module.s
+
+$(B)/knit-sandbox: $(call obj,$(cmd_src)) $(B)/gen/bench_task.o $(B)/gen/bench_module.o $(B)/libknit.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(prog_ldflags) -o $@ $^ $(lib_libs)
 

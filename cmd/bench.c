@@ -33,6 +33,9 @@ static const struct measure {
 	{ 1u << 1, "one command from nothing to its end", kn_bench_start },
 	{ 1u << 2, "exec tasks a second beside a bare spawn", kn_bench_exec },
 	{ 1u << 3, "the same beside one sandbox per task", kn_bench_peers },
+	{ 1u << 4 | 1u << 5, "calls of a module, one at a time", kn_bench_trip },
+	{ 1u << 6, "calls of a module, many under way", kn_bench_flow },
+	{ 1u << 7, "bytes through a module", kn_bench_bytes },
 	{ 1u << 8 | 1u << 13, "an idle pool: what it does, what it holds",
 	    kn_bench_idle },
 	{ 1u << 9, "how late a task is gone", kn_bench_kill },
@@ -52,7 +55,8 @@ static const char help_text[] =
     "  --quick                one small round of each: does it run?\n"
     "  --delegate             ask systemd for a cgroup, and measure in that\n"
     "  --help                 this text\n\n"
-    "M1 M12 start, M2 M3 tasks a second, M8 M13 idle, M9 kills, M10 stealing,\n"
+    "M1 M12 start, M2 M3 tasks a second, M4a M4b M5 M6 M7 calls of a module,\n"
+    "M8 M13 idle, M9 kills, M10 stealing,\n"
     "M11 memory, M14 filter. About two minutes on a quiet machine.\n"
     "Exit: 0 measured, whatever the figures are; 125 it could not begin.\n"
     "More: man knit-sandbox\n";
@@ -69,7 +73,7 @@ static int
 parse_only(struct kn_bench *b, const char *text, struct kn_err *e)
 {
 	static const char hint[] =
-	    "M1 M2 M3 M8 M9 M10 M11 M12 M13 M14, as --only M2,M3";
+	    "M1 M2 M3 M4 M5 M6 M7 M8 M9 M10 M11 M12 M13 M14, as --only M2,M3";
 	uint32_t all = 0;
 
 	for (int i = 0; i < MEASURE_N; i++)
@@ -79,6 +83,8 @@ parse_only(struct kn_bench *b, const char *text, struct kn_err *e)
 		char *end;
 		unsigned long n = *p == 'M' ? strtoul(p + 1, &end, 10) : 0;
 
+		if (n == 4 && (*end == 'a' || *end == 'b'))
+			end++; /* M4a and M4b are taken together */
 		if (*p != 'M' || p[1] < '0' || p[1] > '9' || n >= NUMBERS_MAX ||
 		    !(all >> n & 1) || (*end && *end != ','))
 			return kn_opt_refuse(

@@ -185,6 +185,9 @@ bool kn_bench_proc_ran(int pid, struct kn_bench_ran *out);
 void kn_bench_start(struct kn_bench *b);  /* M1 */
 void kn_bench_exec(struct kn_bench *b);	  /* M2 */
 void kn_bench_peers(struct kn_bench *b);  /* M3 */
+void kn_bench_trip(struct kn_bench *b);	  /* M4a, M4b and M5 */
+void kn_bench_flow(struct kn_bench *b);	  /* M6 */
+void kn_bench_bytes(struct kn_bench *b);  /* M7 */
 void kn_bench_idle(struct kn_bench *b);	  /* M8 and M13 */
 void kn_bench_kill(struct kn_bench *b);	  /* M9 */
 void kn_bench_steal(struct kn_bench *b);  /* M10 */
