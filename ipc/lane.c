@@ -89,11 +89,9 @@ kn_submit_free(struct kn_submit *s, const struct kn_slice *sl)
 }
 
 int
-kn_submit_next(struct kn_submit *s, const struct kn_slice *sl)
+kn_submit_next(const struct kn_submit *s)
 {
-	uint32_t mask = free_slots(s, sl);
-
-	return mask ? next_bit(mask, s->cursor) : -1;
+	return ~s->offered ? next_bit(~s->offered, s->cursor) : -1;
 }
 
 void
@@ -287,6 +285,13 @@ kn_return_publish(struct kn_return_tx *r, const struct kn_slice *sl,
 	r->cursor = (unsigned)slot + 1;
 	kn_shm_store32_release(&sl->control->return_published, r->published); /* R1 */
 	return true;
+}
+
+uint32_t
+kn_return_pending(const struct kn_return_rx *r, const struct kn_slice *sl)
+{
+	return kn_shm_load32_acquire(&sl->control->return_published) ^ /* R2 */
+	       r->retired;
 }
 
 int

@@ -26,9 +26,10 @@ void kn_submit_init(struct kn_submit *s);
  * seen claimed by the worker, or taken back. The shared word can only make a slot busy
  * for longer. */
 int kn_submit_free(struct kn_submit *s, const struct kn_slice *sl);
-/* The same, the next in turn: a worker that goes round claims in order of publication.
- */
-int kn_submit_next(struct kn_submit *s, const struct kn_slice *sl);
+/* The next in turn that our own record has as free, or -1: for a worker that goes round
+ * and claims in order of publication. The shared word is not looked at: who flips a bit
+ * of a slot that was not offered has claimed it before it is. */
+int kn_submit_next(const struct kn_submit *s);
 /* Write header and inline bytes (payload_len of them if area is KN_AREA_INLINE, else
  * none) to slot and publish it. slot from kn_submit_free. */
 void kn_submit_publish(struct kn_submit *s, const struct kn_slice *sl, int slot,
@@ -86,6 +87,8 @@ struct kn_return_rx { /* starts as all zero */
 	uint32_t retired;
 	unsigned cursor;
 };
+/* Mask of slots that are pending at this moment. */
+uint32_t kn_return_pending(const struct kn_return_rx *r, const struct kn_slice *sl);
 /* Copy the next pending slot out, oldest first as far as the cursor can tell, without
  * retiring it. Returns the slot or -1. */
 int kn_return_peek(struct kn_return_rx *r, const struct kn_slice *sl,

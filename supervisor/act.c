@@ -19,7 +19,7 @@ static void
 reply(struct kn_sup *s, const struct kn_action *a, enum kn_event_type type)
 {
 	struct kn_event ev = { .type = type,
-		.now_ns = kn_clock_now(),
+		.now_ns = s->module ? s->step_ns : kn_clock_now(),
 		.worker = a->worker,
 		.incarnation = a->incarnation,
 		.task = a->task,

@@ -144,8 +144,11 @@ kn_call_publish(struct kn_wk *w, struct kn_entry *e)
 	uint8_t buf[KN_INLINE_MAX];
 	int slot;
 
-	kn_view_look_claims(w); /* claimed slots are free ones */
-	slot = kn_submit_next(&w->tx, &w->slice);
+	slot = kn_submit_next(&w->tx);
+	if (slot < 0) {
+		kn_view_look_claims(w); /* claimed slots are free ones */
+		slot = kn_submit_next(&w->tx);
+	}
 	if (slot < 0)
 		return false;
 	if (!is_known(w, head.fn))
@@ -154,7 +157,7 @@ kn_call_publish(struct kn_wk *w, struct kn_entry *e)
 		return false;
 	e->abort = head.abort = take_abort(w);
 	e->aborted = e->died = false;
-	e->published_ns = kn_clock_now();
+	e->published_ns = w->sup->step_ns;
 	if (t->timeouts.hard_ms)
 		head.deadline_ns =
 		    kn_clock_after_ms(e->published_ns, t->timeouts.hard_ms);
@@ -323,7 +326,7 @@ kn_call_result(
     struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *inline_bytes)
 {
 	struct kn_event ev = { .type = KN_EV_RESULT,
-		.now_ns = kn_clock_now(),
+		.now_ns = w->sup->look_ns,
 		.worker = w->index,
 		.incarnation = w->incarnation,
 		.task = h->task,

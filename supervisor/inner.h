@@ -202,7 +202,12 @@ struct kn_sup {
 	struct kn_relay *relay;
 	struct rlimit old_nofile;
 	bool nofile_saved;
-	struct kn_module *module;      /* NULL: kind exec */
+	struct kn_module *module; /* NULL: kind exec */
+	uint64_t step_ns;	  /* time of the event that is being handled */
+	uint64_t look_ns;    /* when the lane was looked at whose results are taken */
+	uint64_t polled_ns;  /* when descriptors were last looked at */
+	uint64_t no_spin_ns; /* until then waiting is sleeping */
+	uint32_t spin_fails; /* in a row */
 	struct kn_job_file *job_files; /* scratch for the job being encoded */
 	size_t job_file_room;
 	char scratch[KN_SCRATCH_BYTES];
@@ -250,6 +255,8 @@ void kn_publish_forget(struct kn_entry *e);
 bool kn_call_publish(struct kn_wk *w, struct kn_entry *e);
 /* Wake those that were published to since the last time, if they sleep. */
 void kn_call_wake(struct kn_sup *s);
+/* Wait a little without sleeping for an answer. True: one is there. */
+bool kn_call_spin(struct kn_sup *s);
 /* One slot of the return lane: a pong or a result. */
 void kn_call_result(
     struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes);

@@ -14,8 +14,10 @@ free_entry(struct kn_entry *e)
 {
 	struct kn_sup *s = e->sup;
 
-	kn_stream_reset(e);
-	kn_files_drop(e);
+	if (!s->module) {
+		kn_stream_reset(e);
+		kn_files_drop(e);
+	}
 	e->task = NULL;
 	e->state = KN_ENTRY_FREE;
 	e->worker = -1;
@@ -123,7 +125,7 @@ kn_outcome_answer(struct kn_entry *e)
 {
 	struct kn_sup *s = e->sup;
 	struct kn_task *t = e->task;
-	uint64_t now = kn_clock_now();
+	uint64_t now = s->module ? s->step_ns : kn_clock_now();
 	struct kn_outcome o;
 
 	memset(&o, 0, sizeof o);
@@ -135,12 +137,15 @@ kn_outcome_answer(struct kn_entry *e)
 		o.verdict = e->refusal;
 		memccpy(o.error, e->why, '\0', sizeof o.error - 1);
 	} else {
-		kn_stream_drain(e);
+		if (!s->module)
+			kn_stream_drain(e);
 		fill_usage(e, now, &o);
 		judge(e, &o);
 	}
-	kn_cap_take(&e->io.cap_out, &o.out);
-	kn_cap_take(&e->io.cap_err, &o.err);
+	if (!s->module) {
+		kn_cap_take(&e->io.cap_out, &o.out);
+		kn_cap_take(&e->io.cap_err, &o.err);
+	}
 	if (t->stdio == KN_STDIO_RELAY) {
 		o.out.total = e->io.relayed[0];
 		o.err.total = e->io.relayed[1];

@@ -17,6 +17,7 @@ enum {
 	STALL_NS = 20 * 1000 * 1000,
 	BREATH_NS = 10 * 1000 * 1000, /* longer than a stub's look for its files' end */
 	SLOW_LOOKS = 8,
+	KN_POLL_NS = 1000 * 1000,
 };
 
 /* ---- turns ---- */
@@ -82,6 +83,7 @@ step(struct kn_sup *s, const struct kn_event *ev)
 {
 	size_t n = is_stale(s, ev) ? 0 : kn_pool_step(s->pool, ev, s->actions);
 
+	s->step_ns = ev->now_ns;
 	for (size_t i = 0; i < n; i++)
 		kn_act_do(s, &s->actions[i]);
 }
@@ -341,6 +343,17 @@ await_news(struct kn_sup *s, uint64_t until_ns, struct kn_err *e)
 	return rc < 0 ? -1 : events > 0;
 }
 
+/* While calls come back without end nobody sleeps, and yet signals, ends of workers and
+ * lines of a batch are to be seen. */
+static int
+look_at_descriptors(struct kn_sup *s, struct kn_err *e)
+{
+	int events = 0;
+
+	s->polled_ns = s->step_ns;
+	return kn_loop_poll(&s->loop, 0, &events, e) < 0 ? -1 : 1;
+}
+
 int
 kn_turn_step(
     struct kn_sup *s, uint64_t until_ns, enum kn_sup_news *out, struct kn_err *e)
@@ -357,8 +370,12 @@ kn_turn_step(
 		*out = KN_SUP_ENDED;
 		return 0;
 	}
+	if (n == 0 && s->module && kn_call_spin(s))
+		n = 1;
 	if (n == 0)
 		rc = await_news(s, until_ns, e);
+	else if (s->module && s->step_ns - s->polled_ns > KN_POLL_NS)
+		rc = look_at_descriptors(s, e);
 	*out = rc > 0 ? KN_SUP_NEWS : KN_SUP_QUIET;
 	return rc < 0 ? -1 : 0;
 }

@@ -49,13 +49,16 @@ static void
 tell_claim(struct kn_wk *w, uint32_t task, uint32_t gen)
 {
 	struct kn_entry *e = kn_view_entry(w, task, gen);
-	struct kn_event ev = event(w, KN_EV_CLAIMED);
+	struct kn_event ev = { .type = KN_EV_CLAIMED,
+		.worker = w->index,
+		.incarnation = w->incarnation,
+		.task = task,
+		.gen = gen };
 
 	if (!e || e->claimed)
 		return;
 	e->claimed = true;
-	ev.task = task;
-	ev.gen = gen;
+	ev.now_ns = w->sup->module ? w->sup->step_ns : kn_clock_now();
 	if (w->sup->pumping)
 		kn_turn_reply(w->sup, &ev);
 	else
@@ -273,6 +276,9 @@ kn_view_look(struct kn_wk *w)
 		n += kn_resident_look(w);
 	if (w->bad || (w->sup->module && !w->res.ready))
 		return n;
+	/* Once for all that lies there: the clock costs as much as taking a result. */
+	if (w->sup->module && kn_return_pending(&w->rx, &w->slice))
+		w->sup->look_ns = kn_clock_now();
 	for (unsigned i = 0; !w->bad && i < 2 * KN_SLOTS && take_one(w); i++)
 		n++;
 	if (!w->bad)

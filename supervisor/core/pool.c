@@ -260,10 +260,27 @@ end(struct kn_pool *p)
 	kn_pool_act(p, KN_ACT_ENDED);
 }
 
+/* What happens to tasks while all workers are there and nothing ends: millions of times
+ * where tasks are calls. Then nobody comes or goes, and places stay as they are. */
+static bool
+is_plain(const struct kn_pool *p, enum kn_event_type t)
+{
+	return (t == KN_EV_SUBMIT || t == KN_EV_PUBLISHED || t == KN_EV_CLAIMED ||
+		   t == KN_EV_BEGUN || t == KN_EV_TAKEN_BACK ||
+		   t == KN_EV_TAKE_FAILED || t == KN_EV_RESULT) &&
+	       p->mode == KN_MODE_RUN && !p->failed && p->ready_n == p->worker_n &&
+	       !p->any_retire && p->c.recycle_tasks == 0;
+}
+
 /* All that follows from the state, whatever the event was. */
 static void
-settle(struct kn_pool *p)
+settle(struct kn_pool *p, enum kn_event_type t)
 {
+	if (is_plain(p, t)) {
+		kn_assign_deepen(p);
+		kn_broker_step(p);
+		return;
+	}
 	(void)kn_assign_next(p); /* may have been the last one */
 	stop_idle(p);
 	kn_assign_places(p);
@@ -295,7 +312,7 @@ kn_pool_step(struct kn_pool *p, const struct kn_event *ev, struct kn_action *out
 	 */
 	if (ev->type == KN_EV_TIMER)
 		fire(p);
-	settle(p);
+	settle(p, ev->type);
 	rearm(p);
 	return p->out_n;
 }

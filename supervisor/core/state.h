@@ -123,6 +123,8 @@ struct kn_pool {
 	uint32_t steals;    /* TAKE_BACKs under way for idle workers */
 	uint32_t claimed_n; /* tasks CLAIMED, all lanes */
 	uint32_t lane_n;    /* tasks in lanes */
+	uint32_t ready_n;   /* workers READY */
+	bool any_retire;    /* some worker has been due for recycling */
 	uint64_t answered, spawned, lost, failed_launches, stolen, bugs;
 	/* the step under way */
 	struct kn_action *out;

@@ -10,6 +10,8 @@ typedef void handler(struct kn_pool *p, uint32_t w, const struct kn_event *ev);
 static void
 enter(struct kn_pool *p, uint32_t w, enum kn_worker_state s, uint64_t wait_ms)
 {
+	p->ready_n += (s == KN_WORKER_READY ? 1u : 0u) -
+		      (p->worker[w].state == KN_WORKER_READY ? 1u : 0u);
 	p->worker[w].state = s;
 	p->worker[w].due_ns = p->now_ns + wait_ms * KN_CORE_MS;
 	p->worker[w].dirty = true;
@@ -282,9 +284,9 @@ on_result(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 	k->answered = true;
 	k->infra_row = ev->infra_fail != 0 ? k->infra_row + 1 : 0;
 	if (k->infra_row >= KN_INFRA_ROW)
-		k->retire = true;
+		k->retire = p->any_retire = true;
 	if (p->c.recycle_memory != 0 && ev->memory > p->c.recycle_memory)
-		k->retire = true;
+		k->retire = p->any_retire = true;
 }
 
 /* ---- ends ---- */
@@ -450,7 +452,7 @@ do_duty(struct kn_pool *p, uint32_t w, const struct kn_duty *d)
 		act(p, w, KN_ACT_KILL_WORKER);
 		break;
 	case KN_DUTY_RETIRE:
-		p->worker[w].retire = true;
+		p->worker[w].retire = p->any_retire = true;
 		break;
 	case KN_DUTY_UNBLOCK:
 		p->worker[w].blocked_ns = 0;
