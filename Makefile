@@ -301,7 +301,7 @@ check-lab: tests
 	B=$(B) sh tests/lab/lab.sh
 check-fresh:
 	B=$(B) sh tests/lab/fresh.sh
-check-integ: all $(probe_bin)
+check-integ: all $(probe_bin) $(module_test_so)
 	B=$(abspath $(B)) prove --timer $(PROVE_ARGS) $(or $(T),$(sort $(wildcard tests/integ/*.t)))
 check-hostile: all $(hostile_bin) $(probe_bin)
 	B=$(abspath $(B)) prove --timer $(PROVE_ARGS) $(sort $(wildcard tests/hostile/*.t))

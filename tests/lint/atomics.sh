@@ -28,6 +28,8 @@ while read -r f; do
 	grep -nE '\b(atomic_thread_fence|atomic_signal_fence|__atomic_thread_fence|__atomic_signal_fence|__sync_synchronize)\b' \
 		"$tmp/code" | sed -E "s|^([0-9]+):.*|$f:\1: a standalone fence|" >>"$bad"
 	[ "$f" = ipc/shm.h ] && continue
+	# What bench holds ours against has words of its own, in no arena.
+	[ "$f" = cmd/bench_call_floor.c ] && continue
 	grep -nE 'stdatomic\.h|\b__atomic_[a-z]|\b__sync_[a-z]|\b_Atomic\b|\batomic_(load|store|exchange|fetch|compare|init)' \
 		"$tmp/code" | sed -E "s|^([0-9]+):.*|$f:\1: atomics belong in ipc/shm.h|" >>"$bad"
 	# A call, from its line to the end of its statement, trailing comment included.
