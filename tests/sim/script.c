@@ -92,6 +92,8 @@ set_key(struct kn_pool_config *c, const char *key, uint64_t v)
 		c->recycle_memory = v;
 	else if (strcmp(key, "broker") == 0)
 		c->broker = n != 0;
+	else if (strcmp(key, "calls") == 0)
+		c->calls = n != 0;
 	else if (strcmp(key, "eager") == 0)
 		c->eager = n != 0;
 	else
