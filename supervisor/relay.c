@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -17,6 +16,7 @@
 #include "ipc/clock.h"
 #include "ipc/fd.h"
 #include "supervisor/caller.h"
+#include "supervisor/hasty.h"
 #include "supervisor/inner.h"
 
 enum { BUF = 64 * 1024, ROUNDS = 8 /* buffers moved per event */ };
@@ -33,6 +33,7 @@ struct kn_relay {
 	struct kn_caller from, to[2];
 	struct kn_watch w_from, w_to[2];
 	struct kn_term term;
+	struct kn_hasty hasty; /* for the pty */
 	bool finishing, ctrl_d;
 	struct chan in, out[2];
 };
@@ -189,6 +190,13 @@ fill_in(struct kn_relay *r)
 	return false;
 }
 
+static ssize_t
+write_task(struct kn_relay *r, const struct kn_io *io, const char *p, size_t n)
+{
+	return r->e->task->pty ? kn_hasty_write(&r->hasty, io->out_fd, p, n)
+			       : write(io->in_fd, p, n);
+}
+
 static void
 pump_in(struct kn_relay *r)
 {
@@ -201,8 +209,7 @@ pump_in(struct kn_relay *r)
 				end_input(r);
 			return;
 		}
-		n = write(r->e->task->pty ? io->out_fd : io->in_fd,
-		    r->in.buf + r->in.at, r->in.n);
+		n = write_task(r, io, r->in.buf + r->in.at, r->in.n);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n < 0 && errno != EPIPE && !r->e->task->pty)
@@ -252,17 +259,12 @@ lost_output(struct kn_relay *r, int i, int sys)
 }
 
 /* A pipe's end is ours alone, and does not block. A terminal's master is the worker's
- * too, who could have it block again: it is asked first. */
+ * too, who could have it block again. */
 static ssize_t
-read_task(const struct kn_entry *e, int fd, char buf[BUF])
+read_task(struct kn_relay *r, int fd, char buf[BUF])
 {
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	if (e->task->pty && poll(&p, 1, 0) == 0) {
-		errno = EAGAIN;
-		return -1;
-	}
-	return read(fd, buf, BUF);
+	return r->e->task->pty ? kn_hasty_read(&r->hasty, fd, buf, BUF)
+			       : read(fd, buf, BUF);
 }
 
 /* True if there is something to write. */
@@ -279,7 +281,7 @@ fill_out(struct kn_relay *r, int i)
 		return true;
 	if (c->ended)
 		return false;
-	n = read_task(r->e, i ? io->err_fd : io->out_fd, c->buf);
+	n = read_task(r, i ? io->err_fd : io->out_fd, c->buf);
 	if (n < 0 && errno == EINTR)
 		return false;
 	if (n < 0 && errno == EAGAIN) {
@@ -372,7 +374,7 @@ kn_relay_master(struct kn_entry *e, int fd_own)
 
 	if (!r || r->e != e || e->io.out_fd >= 0 || fstat(fd, &st) < 0 ||
 	    !S_ISCHR(st.st_mode) || ioctl(fd, TIOCGPTN, &n) < 0 ||
-	    fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0)
+	    fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0 || kn_hasty_open(&r->hasty) < 0)
 		return -1;
 	e->io.out_fd = kn_fd_take(&fd);
 	kn_term_raw(&r->term, r->from.fd);
@@ -471,6 +473,8 @@ kn_relay_close(struct kn_sup *s)
 {
 	if (s->relay && s->relay->e)
 		kn_relay_detach(s->relay->e);
+	if (s->relay)
+		kn_hasty_close(&s->relay->hasty);
 	free(s->relay);
 	s->relay = NULL;
 }
