@@ -69,9 +69,21 @@ utf8_at(const uint8_t *p, size_t left)
 static bool
 is_utf8(const uint8_t *p, size_t n)
 {
-	for (size_t at = 0; at < n;) {
-		size_t step = utf8_at(p + at, n - at);
+	size_t at = 0;
 
+	while (at < n) {
+		uint64_t eight;
+		size_t step;
+
+		/* Most of most texts is ASCII. */
+		if (n - at >= sizeof eight) {
+			memcpy(&eight, p + at, sizeof eight);
+			if (!(eight & 0x8080808080808080ull)) {
+				at += sizeof eight;
+				continue;
+			}
+		}
+		step = utf8_at(p + at, n - at);
 		if (step == 0)
 			return false;
 		at += step;

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "ipc/clock.h"
 #include "ipc/shm.h"
 
 uint32_t
@@ -23,13 +25,30 @@ kn_park_end(struct kn_control *c)
 	(void)kn_shm_swap32_seqcst(&c->parked, 0); /* K1 */
 }
 
-void
-kn_park(struct kn_control *c, uint32_t seen)
+static long
+sleep_on(struct kn_control *c, uint32_t seen, const struct timespec *most)
 {
 	/* Not FUTEX_PRIVATE: the waker is another process. A wake between begin and
 	 * here has changed the word, and the kernel does not let us sleep (K4). */
-	(void)syscall(SYS_futex, &c->wake, FUTEX_WAIT, seen, NULL, NULL, 0);
+	long r = syscall(SYS_futex, &c->wake, FUTEX_WAIT, seen, most, NULL, 0);
+	int err = errno;
+
 	kn_park_end(c);
+	return r < 0 ? -err : 0;
+}
+
+void
+kn_park(struct kn_control *c, uint32_t seen)
+{
+	(void)sleep_on(c, seen, NULL);
+}
+
+bool
+kn_park_for(struct kn_control *c, uint32_t seen, uint64_t ns)
+{
+	const struct timespec most = { (time_t)(ns / KN_S_NS), (long)(ns % KN_S_NS) };
+
+	return sleep_on(c, seen, &most) != -ETIMEDOUT;
 }
 
 bool

@@ -18,6 +18,8 @@ uint32_t kn_park_begin(struct kn_control *c);
 void kn_park_end(struct kn_control *c);
 /* Sleep until the wake word differs from seen. May return early: look again. */
 void kn_park(struct kn_control *c, uint32_t seen);
+/* As kn_park(), for at most so long. False: the time is over. */
+bool kn_park_for(struct kn_control *c, uint32_t seen, uint64_t ns);
 
 /* Supervisor side, after publishing or storing the stop word. True: it slept and was
  * woken by a system call. */

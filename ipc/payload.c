@@ -64,8 +64,22 @@ kn_payload_alloc(
 	p->live |= 1u << area;
 	p->off[area] = at;
 	p->len[area] = n;
+	if (at + n > p->high)
+		p->high = at + n;
 	*out_off = at;
 	return area;
+}
+
+uint64_t
+kn_payload_idle(struct kn_payload *p, const uint32_t *freed_word)
+{
+	uint64_t high = p->high;
+
+	collect(p, freed_word);
+	if (p->live)
+		return 0;
+	p->high = 0;
+	return high;
 }
 
 void

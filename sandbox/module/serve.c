@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "ipc/bell.h"
@@ -22,7 +23,10 @@ enum {
 	SPINS_A_LOOK = 64,    /* at the clock and the stop word */
 	ROOM_SPINS = 1000,    /* before sleeping for room */
 	ROOM_SLEEP_NS = 1000 * 1000,
+	KEEP_BYTES = 1 << 20, /* of the return area, however long nothing is done */
 };
+/* Idle for so long, the pages of long results go back. */
+#define IDLE_NS KN_S_NS
 
 static void
 pause_once(void)
@@ -239,6 +243,18 @@ spin(struct kn_mod *m)
 	} while (kn_clock_now() < until && !kn_control_stopping(c));
 }
 
+/* Our results only: of the submit area the supervisor knows what is free. Later, where
+ * it still reads one of them. */
+static void
+give_pages_back(struct kn_mod *m)
+{
+	uint64_t n = kn_payload_idle(&m->pay, &m->slice.control->return_freed);
+
+	if (n > KEEP_BYTES)
+		(void)madvise(
+		    m->slice.return_area + KEEP_BYTES, n - KEEP_BYTES, MADV_REMOVE);
+}
+
 static void
 wait_for_work(struct kn_mod *m)
 {
@@ -251,8 +267,10 @@ wait_for_work(struct kn_mod *m)
 	seen = kn_park_begin(c);
 	if (kn_submit_pending(&m->slice) || kn_control_stopping(c))
 		kn_park_end(c);
-	else
+	else if (m->pay.high <= KEEP_BYTES)
 		kn_park(c, seen);
+	else if (!kn_park_for(c, seen, IDLE_NS))
+		give_pages_back(m);
 }
 
 void

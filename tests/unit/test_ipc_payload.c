@@ -217,6 +217,26 @@ a_payload_is_not_reused_before_its_consumer_freed_it(void **state)
 	munmap(x, sizeof *x);
 }
 
+static void
+an_idle_area_tells_how_much_of_it_was_used(void **state)
+{
+	uint64_t off;
+	int a, b;
+
+	(void)state;
+	assert_int_equal(kn_payload_idle(&p, &freed), 0);
+	a = kn_payload_alloc(&p, &freed, 1000, &off);
+	b = kn_payload_alloc(&p, &freed, 1000, &off);
+	kn_payload_free(&freed, b);
+	assert_int_equal(kn_payload_idle(&p, &freed), 0); /* the first one lives */
+	kn_payload_free(&freed, a);
+	assert_int_equal(kn_payload_idle(&p, &freed), 2048);
+	assert_int_equal(kn_payload_idle(&p, &freed), 0);
+	a = kn_payload_alloc(&p, &freed, 64, &off);
+	kn_payload_undo(&p, a);
+	assert_int_equal(kn_payload_idle(&p, &freed), 64);
+}
+
 int
 main(void)
 {
@@ -227,6 +247,7 @@ main(void)
 		FRESH(freeing_does_not_disturb_what_others_freed),
 		FRESH(a_lie_about_areas_that_are_not_live_frees_nothing),
 		FRESH(live_areas_stay_disjoint_under_any_freed_word),
+		FRESH(an_idle_area_tells_how_much_of_it_was_used),
 		FRESH(a_payload_is_not_reused_before_its_consumer_freed_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

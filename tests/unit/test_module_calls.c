@@ -1,6 +1,6 @@
 /* tests/unit/test_module_calls.c: knit-worker-module without a sandbox: what goes in
  * comes out, whatever its type and size; errors say what they are; a call is told to
- * give up; a stop is obeyed. */
+ * give up. */
 #include "tests/unit/module_resident.h"
 
 static struct resident R;
@@ -341,113 +341,6 @@ a_call_is_told_when_its_time_has_passed(void **state)
 	assert_true(out.deadline_ns - out.begun_ns >= 30 * KN_MS_NS);
 }
 
-/* ---- the loop ---- */
-
-static void
-a_full_lane_is_answered_in_full(void **state)
-{
-	uint64_t seen;
-
-	(void)state;
-	for (int round = 0; round < 50; round++) {
-		uint32_t first = R.next;
-
-		for (int i = 0; i < KN_SLOTS; i++) {
-			int64_t v = i;
-			struct kn_slot_head h = { .kind = KN_REQ_CALL,
-				.task = R.next++,
-				.fn = 1,
-				.type = KN_TYPE_I64,
-				.abort = KN_NO_ABORT };
-
-			resident_publish(&R, h, round ? NULL : "typed", &v, sizeof v);
-		}
-		resident_wake(&R);
-		seen = 0;
-		for (int i = 0; i < KN_SLOTS; i++) {
-			struct kn_slot_head h;
-			bool violation = false;
-
-			assert_true(resident_answer(&R, &h));
-			assert_int_equal(
-			    resident_i64(&R, &h), -(int64_t)(h.task - first));
-			seen |= 1ull << (h.task - first);
-			kn_submit_claimed(&R.tx, &R.slice, &violation);
-			assert_false(violation);
-		}
-		assert_int_equal(seen, UINT32_MAX);
-	}
-}
-
-static void
-results_wait_for_a_supervisor_that_is_behind(void **state)
-{
-	struct kn_slot_head h = { .kind = KN_REQ_CALL,
-		.fn = 1,
-		.type = KN_TYPE_BYTES,
-		.abort = KN_NO_ABORT };
-	bool violation = false;
-	int got = 0;
-
-	(void)state;
-	/* More of them, and more bytes, than lane and area hold. */
-	for (int i = 0; i < 60; i++) {
-		while (
-		    kn_submit_free(&R.tx, &R.slice) < 0 || R.tx.offered == UINT32_MAX) {
-			poll(NULL, 0, 1);
-			kn_submit_claimed(&R.tx, &R.slice, &violation);
-			if (kn_submit_free(&R.tx, &R.slice) < 0 && i > 40) {
-				struct kn_slot_head out;
-
-				assert_true(resident_answer(&R, &out));
-				assert_int_equal(out.payload_len, 1 << 20);
-				got++;
-			}
-		}
-		h.task = R.next++;
-		if (i == 0)
-			resident_publish(&R, h, "echo", big, 1 << 20);
-		else
-			resident_publish(&R, h, NULL, big, 1 << 20);
-		resident_wake(&R);
-	}
-	for (; got < 60; got++)
-		assert_true(resident_answer(&R, &h));
-}
-
-static void
-a_stop_is_acknowledged_and_obeyed(void **state)
-{
-	(void)state;
-	assert_int_equal(resident_stop(&R), 0);
-	assert_true(kn_control_stop_acked(R.slice.control));
-}
-
-static void
-a_stop_is_obeyed_where_no_result_has_room(void **state)
-{
-	(void)state;
-	for (int i = 0; i < 2 * KN_SLOTS; i++) {
-		struct kn_slot_head h = { .kind = KN_REQ_CALL,
-			.task = R.next++,
-			.fn = 1,
-			.type = KN_TYPE_NULL,
-			.abort = KN_NO_ABORT };
-		bool violation = false;
-
-		while (kn_submit_free(&R.tx, &R.slice) < 0 && i < KN_SLOTS + 1) {
-			poll(NULL, 0, 1);
-			kn_submit_claimed(&R.tx, &R.slice, &violation);
-		}
-		if (kn_submit_free(&R.tx, &R.slice) < 0)
-			break;
-		resident_publish(&R, h, i ? NULL : "nothing", NULL, 0);
-		resident_wake(&R);
-	}
-	assert_int_equal(resident_stop(&R), 0);
-	assert_true(kn_control_stop_acked(R.slice.control));
-}
-
 #define CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
 
 int
@@ -468,10 +361,6 @@ main(void)
 		CASE(a_task_that_is_not_there_is_named_with_those_that_are),
 		CASE(an_aborted_call_sees_it_and_the_next_one_does_not),
 		CASE(a_call_is_told_when_its_time_has_passed),
-		CASE(a_full_lane_is_answered_in_full),
-		CASE(results_wait_for_a_supervisor_that_is_behind),
-		CASE(a_stop_is_acknowledged_and_obeyed),
-		CASE(a_stop_is_obeyed_where_no_result_has_room),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
