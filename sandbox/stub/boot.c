@@ -177,6 +177,7 @@ set_mounts(struct kn_stub *s, const struct kn_boot *b)
 
 	if (r < 0)
 		return fail(s, KN_BSTEP_BINDS, r, at);
+	s->may_share = s->left.none > 0 && kn_mounts_lead_nowhere(b);
 	r = kn_mounts_find_covered(b, &s->covered);
 	if (r < 0)
 		return fail(s, KN_BSTEP_BINDS, r, "binds below /tmp, /dev/shm, /task");

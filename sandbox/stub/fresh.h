@@ -7,7 +7,9 @@
  * the same of each root folder (mode, owner, times, size, names of attributes, flags)
  * and of the space, and the number that the next file will get says that no file was
  * made, not even a nameless one. Otherwise it is thrown away, with all that is in it,
- * and so is one that cannot be looked at.
+ * and so is one that cannot be looked at. Nobody who is still there may hold a
+ * descriptor of it: where a task could have sent one to somebody outside (a bound
+ * folder, the host's network), each gets its own.
  */
 #ifndef KN_STUB_FRESH_H
 #define KN_STUB_FRESH_H

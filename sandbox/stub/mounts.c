@@ -70,6 +70,18 @@ kn_mounts_check(const struct kn_boot *b, const char **out_at)
 	return 0;
 }
 
+bool
+kn_mounts_lead_nowhere(const struct kn_boot *b)
+{
+	struct stat st;
+
+	for (uint32_t i = 0; i < b->bind_n; i++)
+		if (kn_sys_stat(AT_FDCWD, b->binds[i].at, &st, 0) < 0 ||
+		    !S_ISREG(st.st_mode))
+			return false;
+	return true;
+}
+
 static bool
 is_below(const char *path, const char *folder)
 {

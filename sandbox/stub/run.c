@@ -125,7 +125,7 @@ share(struct run *r)
 	const char *const opts[KN_FRESH_N] = { s->tmp_opts, s->shm_opts, s->task_opts };
 	uint64_t rules;
 
-	if (s->covered.n > 0)
+	if (!s->may_share || s->covered.n > 0)
 		return;
 	rules = kn_fresh_share(s->fresh, may, opts, r->shared);
 	r->cell.land_prepared = rules != 0;

@@ -39,6 +39,7 @@ struct kn_stub {
 	uint64_t tmp_bytes, tmp_inodes, task_bytes, task_inodes;
 	char tmp_opts[KN_MOUNT_OPTS], shm_opts[KN_MOUNT_OPTS], task_opts[KN_MOUNT_OPTS];
 	struct kn_fresh fresh[KN_FRESH_N];
+	bool may_share; /* file systems that no task has touched, see fresh.h */
 	struct kn_collect_limits collect;
 	struct kn_covered covered;
 	struct kn_land land;
