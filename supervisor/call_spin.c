@@ -10,6 +10,7 @@
 
 enum {
 	SPIN_NS = 50 * 1000,
+	RECENT_NS = 100 * 1000,
 	SPINS_A_LOOK = 64, /* at the clock */
 	SPIN_FAILS = 4,
 	NO_SPIN_MAX_SHIFT = 10,
@@ -45,10 +46,11 @@ kn_call_spin(struct kn_sup *s)
 
 	for (uint32_t i = 0; i < s->worker_n; i++)
 		out += s->wk[i].live ? s->wk[i].outstanding : 0;
-	if (out == 0 || s->host->cpus < 2)
-		return false;
-	now = kn_clock_now();
-	if (now < s->no_spin_ns)
+	now = s->round_ns;
+	/* The first after a pause is slept for: who calls now and then is not served
+	 * by a CPU that is kept busy, and both may be on one. */
+	if (out == 0 || s->host->cpus < 2 || now < s->no_spin_ns ||
+	    now - s->look_ns > RECENT_NS)
 		return false;
 	for (end = now + SPIN_NS; now < end; now = kn_clock_now()) {
 		for (int i = 0; i < SPINS_A_LOOK; i++) {

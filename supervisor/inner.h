@@ -205,7 +205,9 @@ struct kn_sup {
 	bool nofile_saved;
 	struct kn_module *module; /* NULL: kind exec */
 	uint64_t step_ns;	  /* time of the event that is being handled */
+	uint64_t round_ns;	  /* when the round of the loop began */
 	uint64_t look_ns;    /* when the lane was looked at whose results are taken */
+	bool full_look;	     /* claims too, although there are no results */
 	uint64_t polled_ns;  /* when descriptors were last looked at */
 	uint64_t no_spin_ns; /* until then waiting is sleeping */
 	uint32_t spin_fails; /* in a row */

@@ -218,20 +218,24 @@ give_room(struct kn_sup *s)
  * for them only after a look that was quick, or claims at least were looked at again.
  */
 static unsigned
-look_until_quick(struct kn_sup *s)
+look_until_quick(struct kn_sup *s, uint64_t *out_now)
 {
 	const struct timespec breath = { 0, BREATH_NS };
-	uint64_t before = kn_clock_now(), now;
-	unsigned n = 0;
+	unsigned n = 0, found;
+	uint64_t now;
 
+	s->round_ns = kn_clock_now();
 	for (int tries = 0; tries < SLOW_LOOKS; tries++) {
-		n += look_at_workers(s);
-		now = kn_clock_now();
-		if (now - before < STALL_NS)
+		found = look_at_workers(s);
+		n += found;
+		now = found ? kn_clock_now() : s->round_ns;
+		*out_now = now;
+		if (now - s->round_ns < STALL_NS)
 			return n;
 		nanosleep(&breath, NULL);
-		before = kn_clock_now();
+		s->round_ns = kn_clock_now();
 	}
+	*out_now = kn_clock_now();
 	for (uint32_t i = 0; i < s->worker_n; i++) {
 		if (s->wk[i].live && !s->wk[i].bad)
 			kn_view_look_claims(&s->wk[i]);
@@ -246,8 +250,7 @@ round_of(struct kn_sup *s)
 	unsigned n;
 	uint64_t now;
 
-	n = look_until_quick(s);
-	now = kn_clock_now();
+	n = look_until_quick(s, &now);
 	look_for_gone(s, now);
 	own_timers(s, now);
 	answer_refused(s);
@@ -325,9 +328,13 @@ await_news(struct kn_sup *s, uint64_t until_ns, struct kn_err *e)
 {
 	uint64_t now, deadline;
 	int events = 1, rc;
+	unsigned n;
 
 	arm_bells(s);
-	if (round_of(s)) {
+	s->full_look = true;
+	n = round_of(s);
+	s->full_look = false;
+	if (n) {
 		disarm_bells(s);
 		return 1;
 	}

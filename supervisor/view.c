@@ -278,10 +278,14 @@ kn_view_look(struct kn_wk *w)
 		return n;
 	/* Once for all that lies there: the clock costs as much as taking a result. */
 	if (w->sup->module && kn_return_pending(&w->rx, &w->slice))
-		w->sup->look_ns = kn_clock_now();
+		w->sup->look_ns = w->sup->round_ns;
 	for (unsigned i = 0; !w->bad && i < 2 * KN_SLOTS && take_one(w); i++)
 		n++;
-	if (!w->bad)
+	/* The claim word is what a worker that takes calls writes all the time: each
+	 * look fetches its line. What was claimed matters with a result, and before a
+	 * sleep.
+	 */
+	if (!w->bad && (n > 0 || !w->sup->module || w->sup->full_look))
 		kn_view_look_claims(w);
 	if (!w->bad && w->stopping && !w->stop_acked &&
 	    kn_control_stop_acked(w->slice.control)) {
