@@ -210,7 +210,8 @@ act_publish(struct kn_sup *s, const struct kn_action *a)
 	struct kn_entry *e = &s->entry[a->task];
 	struct kn_wk *w = &s->wk[a->worker];
 
-	kn_files_drop(e);
+	if (!s->module)
+		kn_files_drop(e);
 	e->gen = a->gen;
 	e->attempt = a->attempt;
 	e->claimed = e->has_result = false;

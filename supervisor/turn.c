@@ -25,9 +25,11 @@ enum {
 static bool
 push(struct kn_queue *q, const struct kn_event *ev)
 {
+	uint32_t to = q->at + q->n;
+
 	if (q->n == q->cap)
 		return false;
-	q->v[(q->at + q->n) % q->cap] = *ev;
+	q->v[to < q->cap ? to : to - q->cap] = *ev; /* no division: once an event */
 	q->n++;
 	return true;
 }
@@ -38,7 +40,7 @@ pop(struct kn_queue *q, struct kn_event *out)
 	if (q->n == 0)
 		return false;
 	*out = q->v[q->at];
-	q->at = (q->at + 1) % q->cap;
+	q->at = q->at + 1 < q->cap ? q->at + 1 : 0;
 	q->n--;
 	return true;
 }

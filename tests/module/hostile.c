@@ -1,0 +1,149 @@
+/* tests/module/hostile.c: a module that means harm: scribbles over all that it shares
+ * with the supervisor, rings without end, moves single words on purpose.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <knit/task.h>
+
+static char *slice;
+static size_t slice_n;
+
+/* Its own slice, found as any program can: by the name of the mapping. */
+static void
+find_slice(void)
+{
+	char line[512];
+	FILE *f = fopen("/proc/self/maps", "r");
+
+	while (f && fgets(line, sizeof line, f)) {
+		unsigned long from, to;
+
+		if (!strstr(line, "knit-arena") ||
+		    sscanf(line, "%lx-%lx", &from, &to) != 2)
+			continue;
+		slice = (char *)from;
+		slice_n = to - from;
+	}
+	if (f)
+		fclose(f);
+}
+
+/* Where the words are that decide something, three times in four. */
+static void
+scribble_once(uint64_t *x)
+{
+	size_t hot = 4096 + 2 * 32 * 576, at;
+	uint64_t word;
+
+	*x ^= *x << 13;
+	*x ^= *x >> 7;
+	*x ^= *x << 17;
+	at = *x % (*x & 3 ? (*x & 4 ? 4096 : hot) : slice_n);
+	word = *x & 8 ? *x : *x & 0xff;
+	memcpy(slice + (at & ~(size_t)7), &word, sizeof word);
+}
+
+static void *
+scribble(void *seed)
+{
+	uint64_t x = (uint64_t)(uintptr_t)seed;
+
+	for (;;)
+		scribble_once(&x);
+	return NULL;
+}
+
+/* Goes on when the call is over. */
+KNIT_TASK(scribble_for_ever)
+{
+	pthread_t t;
+	int64_t seed;
+
+	if (knit_arg_i64(call, &seed) < 0)
+		return -1;
+	find_slice();
+	if (!slice)
+		return knit_fail(call, "Error", "no slice");
+	if (pthread_create(&t, NULL, scribble, (void *)(uintptr_t)(seed * 2 + 1)) != 0)
+		return knit_fail(call, "Error", "no thread");
+	return 0;
+}
+
+/* One word of the control page, flipped again and again for a while. */
+KNIT_TASK(flip_word)
+{
+	uint64_t end = knit_now_ns() + 50 * 1000000ull;
+	int64_t at;
+
+	if (knit_arg_i64(call, &at) < 0)
+		return -1;
+	find_slice();
+	if (!slice)
+		return knit_fail(call, "Error", "no slice");
+	while (knit_now_ns() < end) {
+		uint32_t *w = (uint32_t *)(void *)(slice + (at * 64) % 4096);
+
+		__atomic_fetch_xor(w, (uint32_t)rand(), __ATOMIC_SEQ_CST);
+	}
+	return 0;
+}
+
+static void *
+ring(void *none)
+{
+	uint64_t one = 1, sink;
+
+	(void)none;
+	for (;;) {
+		for (int fd = 3; fd < 16; fd++)
+			if (write(fd, &one, sizeof one) < 0)
+				(void)!read(fd, &sink, sizeof sink);
+	}
+	return NULL;
+}
+
+KNIT_TASK(ring_for_ever)
+{
+	pthread_t t;
+
+	for (int fd = 3; fd < 16; fd++)
+		(void)fcntl(fd, F_SETFL, O_NONBLOCK);
+	if (pthread_create(&t, NULL, ring, NULL) != 0)
+		return knit_fail(call, "Error", "no thread");
+	return 0;
+}
+
+/* Writes without end to both streams. */
+static void *
+talk(void *none)
+{
+	(void)none;
+	for (;;)
+		if (write(1, "\033[2Jfake: ok\n", 13) < 0 || write(2, "noise\n", 6) < 0)
+			break;
+	return NULL;
+}
+
+KNIT_TASK(talk_for_ever)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, talk, NULL) != 0)
+		return knit_fail(call, "Error", "no thread");
+	return 0;
+}
+
+KNIT_TASK(echo)
+{
+	size_t n;
+	const void *p = knit_arg_data(call, &n);
+
+	return knit_arg_type(call) == KNIT_TEXT ? knit_result_text(call, p, n)
+						: knit_result_bytes(call, p, n);
+}
