@@ -254,7 +254,7 @@ kn_proc_reap(struct kn_proc *p, int *out_status)
 		return -1;
 	}
 	memset(&si, 0, sizeof si);
-	while (waitid(P_PIDFD, (id_t)p->pidfd, &si, WEXITED | WNOHANG) < 0)
+	while (waitid(P_PIDFD, (id_t)p->pidfd, &si, WEXITED | WNOHANG | __WALL) < 0)
 		if (errno != EINTR)
 			return -1;
 	if (si.si_pid == 0)

@@ -25,8 +25,8 @@ struct kn_host {
 	uid_t worker_uid_base; /* root: first host uid of this supervisor's workers */
 	uint32_t worker_uid_n;
 	bool maps_full; /* root: our user namespace maps every id to itself */
-	/* Never found by a probe: the process is somebody else's, and its limits stay.
-	 */
+	/* Never found by a probe: the process is somebody else's. Its limits stay, and
+	 * its threads and its wait() are its own (launch_warden.h). */
 	bool embedded;
 	bool no_cgroups; /* never found by a probe: go on as if none were granted */
 };

@@ -63,7 +63,7 @@ holder_start(int *out_pidfd, int hold[2])
 	struct clone_args ca = {
 		.flags = CLONE_NEWUSER | CLONE_PIDFD,
 		.pidfd = (uint64_t)(uintptr_t)out_pidfd,
-		.exit_signal = SIGCHLD,
+		.exit_signal = 0, /* see host.h, embedded */
 	};
 	long pid = syscall(SYS_clone3, &ca, sizeof(ca));
 

@@ -261,6 +261,11 @@ build(struct kn_launcher *l, struct kn_err *e)
 	l->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (l->null_fd < 0)
 		return kn_err_sys(e, KN_EK_HOST, "open /dev/null");
+	if (l->host->embedded) {
+		l->wardens = calloc(l->worker_n, sizeof(*l->wardens));
+		if (l->wardens == NULL)
+			return kn_err_sys(e, KN_EK_HOST, "allocate the launcher");
+	}
 	return kn_guard_open(&l->guard, l->worker_n, e);
 }
 
@@ -300,6 +305,9 @@ kn_launcher_free(struct kn_launcher *l)
 		free(l->child_paths[i]);
 	for (uint32_t w = 0; l->userns != NULL && w < l->worker_n; w++)
 		kn_fd_close(&l->userns[w]);
+	for (uint32_t w = 0; l->wardens != NULL && w < l->worker_n; w++)
+		kn_warden_free(&l->wardens[w]);
+	free(l->wardens);
 	free(l->data);
 	free(l->child_binds);
 	free(l->child_paths);

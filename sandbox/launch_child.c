@@ -102,7 +102,7 @@ reset_signals(void)
 static int
 leave_session(const struct kn_child *c)
 {
-	pid_t group = setsid();
+	pid_t group = c->group > 0 ? c->group : setsid();
 
 	if (group < 0)
 		return -1;
@@ -232,7 +232,8 @@ tie_to_parent(const struct kn_child *c)
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		die(c->report_fd, KN_STEP_PDEATHSIG, 0);
-	if (poll(&p, 1, 0) != 0) { /* readable: it has ended */
+	if (poll(&p, 1, 0) != 0 /* readable: it has ended */
+	    || (c->group > 0 && getppid() != c->group)) {
 		errno = ESRCH;
 		die(c->report_fd, KN_STEP_PARENT, 0);
 	}

@@ -61,6 +61,7 @@ struct kn_child {
 	int report_fd;		      /* write end, close-on-exec */
 	int parent_pidfd;	      /* of the supervisor */
 	volatile int32_t *guard_slot; /* launch_guard.h */
+	int32_t group; /* its parent is a warden, of that group and pid; 0: none */
 	/* A pipe: nothing is begun before a byte comes; -1: begin at once. */
 	int go[2];
 	int null_fd, stderr_fd, sock_fd, stub_fd, args_fd /* or -1 */;

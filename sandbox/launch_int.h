@@ -3,6 +3,7 @@
  *   launch.c          the launcher: built once, frees all
  *   launch_start.c    fork one worker's launcher process
  *   launch_child.c    between fork and exec
+ *   launch_warden.c   its parent, where we are embedded in another program
  *   launch_guard.c    what kills launchers when the supervisor has died
  *   launch_boot.c     the boot record
  *   launch_layers.c   enforced, degraded, absent, or refused
@@ -18,6 +19,7 @@
 #include "sandbox/launch.h"
 #include "sandbox/launch_child.h"
 #include "sandbox/launch_guard.h"
+#include "sandbox/launch_warden.h"
 #include "sandbox/policy.h"
 
 struct kn_launcher {
@@ -45,7 +47,8 @@ struct kn_launcher {
 	struct kn_argv packed; /* as executed */
 	int args_fd;	       /* sealed memfd, or -1 */
 	int stub_fd, null_fd;
-	struct kn_guard guard;
+	struct kn_guard guard;	   /* embedded: without its process */
+	struct kn_warden *wardens; /* embedded: one per worker */
 	bool swept; /* what dead supervisors left; once, while the first bwrap starts */
 	bool clone_dies; /* launch_start.c, killed_at_birth() */
 };

@@ -187,7 +187,7 @@ plan(
 static int
 release_child(struct kn_launcher *l, struct ends *x, struct kn_err *e)
 {
-	if (kn_guard_ensure(&l->guard, e) < 0)
+	if (l->wardens == NULL && kn_guard_ensure(&l->guard, e) < 0)
 		return -1;
 	if (x->go[1] >= 0 && write(x->go[1], "", 1) != 1)
 		return kn_err_sys(e, KN_EK_LAUNCH, "let the launching process begin");
@@ -196,17 +196,24 @@ release_child(struct kn_launcher *l, struct ends *x, struct kn_err *e)
 
 /* One child, as far as its exec or its end. */
 static int
-start_child(struct kn_launcher *l, struct kn_child *c, int clone_fd, struct ends *x,
-    struct kn_launched *lw, struct kn_err *e)
+start_child(struct kn_launcher *l, uint32_t w, struct kn_child *c, int clone_fd,
+    struct ends *x, struct kn_launched *lw, struct kn_err *e)
 {
-	if (make_ends(x, !kn_guard_alive(&l->guard), lw, e) < 0)
+	bool hold = l->wardens == NULL && !kn_guard_alive(&l->guard);
+	int rc;
+
+	if (make_ends(x, hold, lw, e) < 0)
 		return -1;
 	c->report_fd = x->report[1];
 	c->stderr_fd = x->err[1];
 	c->sock_fd = x->sock[1];
 	c->go[0] = x->go[0];
 	c->go[1] = x->go[1];
-	if (spawn(c, clone_fd, &lw->proc, e) < 0)
+	if (l->wardens != NULL)
+		rc = kn_warden_start(&l->wardens[w], c, clone_fd, &lw->proc, e);
+	else
+		rc = spawn(c, clone_fd, &lw->proc, e);
+	if (rc < 0)
 		return -1;
 	kn_fd_close(&x->report[1]);
 	if (release_child(l, x, e) < 0)
@@ -236,14 +243,14 @@ kn_launch_start(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 	if (plan(l, w, &c, join, e) < 0)
 		goto fail;
 	clone_fd = l->clone_dies ? -1 : kn_cgroup_clone_fd(l->cgroup, w);
-	if (start_child(l, &c, clone_fd, &x, &lw, e) < 0)
+	if (start_child(l, w, &c, clone_fd, &x, &lw, e) < 0)
 		goto fail;
 	if (killed_at_birth(&c, clone_fd)) {
 		l->clone_dies = true;
 		kn_proc_close(&lw.proc);
 		kn_fd_close(&lw.bell_fd);
 		close_ends(&x);
-		if (start_child(l, &c, -1, &x, &lw, e) < 0)
+		if (start_child(l, w, &c, -1, &x, &lw, e) < 0)
 			goto fail;
 	}
 	lw.sock = kn_fd_take(&x.sock[0]);

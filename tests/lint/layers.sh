@@ -2,6 +2,7 @@
 # tests/lint/layers.sh [ROOT]: who includes whom, and who may use which library.
 #
 #   cmd -> supervisor -> sandbox -> ipc;  supervisor -> ipc;  sandbox/{stub,module} -> ipc
+#   lib -> supervisor, sandbox, ipc and include/knit, which is all that others see of it
 #   sandbox/module -> include/knit/task.h, which includes nothing of ours
 #   supervisor/core -> itself, ipc/err.h, ipc/clock.h and four headers of the language
 #   sandbox never learns what a lane is; ipc includes nothing above it; nothing includes
@@ -34,7 +35,7 @@ allow() {
 # only LIBRARY HEADER FILES-REGEX: <HEADER> may stand in files that match only.
 only() {
 	# shellcheck disable=SC2046
-	includes $(find cmd supervisor sandbox ipc include -name '*.[ch]' 2>/dev/null) |
+	includes $(find cmd lib supervisor sandbox ipc include -name '*.[ch]' 2>/dev/null) |
 		grep -F " <$2" | grep -vE "^($3):" |
 		sed -E "s|^([^ ]*) .*|\1: $1 ($2) does not belong in this file|" >>"$bad"
 }
@@ -46,11 +47,13 @@ files() { # DIR MAXDEPTH
 # shellcheck disable=SC2046,SC2086 # no file of ours has a blank in its name
 {
 	allow ipc 'ipc/[a-z_]+\.h' $(files ipc 1)
-	# calls.h is the stub's list of its own system calls, which the filter reads.
-	allow sandbox 'sandbox/[a-z0-9_]+\.h|sandbox/stub/calls\.h|ipc/(err|fd|clock|layout|control)\.h' \
+	# calls.h is the stub's list of its own system calls, which the filter reads; sys.h
+	# is system calls without libc, for a process that shares a program's memory.
+	allow sandbox 'sandbox/[a-z0-9_]+\.h|sandbox/stub/(calls|sys)\.h|ipc/(err|fd|clock|layout|control)\.h' \
 		$(files sandbox 1)
 	allow sandbox/stub 'sandbox/stub/[a-z_]+\.h|ipc/[a-z_]+\.h' $(files sandbox/stub 1)
 	allow sandbox/module 'sandbox/module/[a-z_]+\.h|include/knit/task\.h|ipc/[a-z_]+\.h' $(files sandbox/module 1)
+	allow lib '(lib|supervisor|sandbox|ipc)/[a-z0-9_]+\.h|include/knit/[a-z_]+\.h' $(files lib 1)
 	allow include 'knit/[a-z_]+\.h' $(files include 2)
 	allow supervisor/core 'supervisor/core/[a-z_]+\.h|ipc/(err|clock)\.h' $(files supervisor/core 1)
 	allow supervisor 'supervisor/[a-z0-9_]+\.h|supervisor/core/(event|pool)\.h|sandbox/[a-z0-9_]+\.h|ipc/[a-z_]+\.h' \
