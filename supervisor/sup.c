@@ -323,6 +323,12 @@ kn_sup_poll_fd(const struct kn_sup *s)
 	return s->loop.epoll_fd;
 }
 
+uint32_t
+kn_sup_window(const struct kn_sup *s)
+{
+	return s->task_max;
+}
+
 static void
 end_workers(struct kn_sup *s)
 {

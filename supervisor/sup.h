@@ -85,6 +85,7 @@ enum kn_sup_news { KN_SUP_NEWS, KN_SUP_QUIET, KN_SUP_ENDED };
 int kn_sup_turn(
     struct kn_sup *s, uint64_t until_ns, enum kn_sup_news *out, struct kn_err *e);
 int kn_sup_poll_fd(const struct kn_sup *s);
+uint32_t kn_sup_window(const struct kn_sup *s); /* tasks that it takes at one time */
 
 struct kn_sup_counts {
 	uint32_t workers; /* the most that were ready at one time */

@@ -23,6 +23,7 @@
 #ifndef KNIT_TASK_H
 #define KNIT_TASK_H
 
+#include <knit/value.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -50,20 +51,6 @@ struct knit_call; /* one call, valid until the task returns */
 
 /* ---- values ---- */
 
-/* Arrays are elements of the machine's own form, back to back. */
-enum knit_type {
-	KNIT_NULL = 1,
-	KNIT_BOOL,
-	KNIT_I64,
-	KNIT_F64,
-	KNIT_TEXT,  /* UTF-8 */
-	KNIT_BYTES, /* anything */
-	KNIT_JSON,  /* UTF-8 text of one JSON value */
-	KNIT_I32S,
-	KNIT_I64S,
-	KNIT_U64S,
-	KNIT_F64S
-};
 const char *knit_type_name(enum knit_type type); /* "i64", "text", ... */
 
 /* ---- the argument: read where it lies, aligned to 64 bytes, gone after the call ----

@@ -16,7 +16,7 @@ bad=$tmp/bad
 : >"$bad"
 calls='strcpy|strcat|sprintf|vsprintf|gets|system|usleep|alloca|popen|signal|mktemp|tmpnam'
 
-for dir in ipc sandbox supervisor cmd include tests; do
+for dir in ipc sandbox supervisor lib cmd include tests; do
 	[ -d "$dir" ] && find "$dir" -name '*.[ch]'
 done | grep -vE '^tests/(hostile|probes)/' | sort | while read -r f; do
 	awk -v strings=1 -f "$here/strip.awk" "$f" >"$tmp/code"

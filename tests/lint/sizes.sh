@@ -11,7 +11,7 @@ cd "$root" || exit 2
 tmp=$(mktemp -d) || exit 2
 trap 'rm -rf "$tmp"' EXIT
 
-for dir in ipc sandbox supervisor cmd include tests examples; do
+for dir in ipc sandbox supervisor lib cmd include tests examples; do
 	[ -d "$dir" ] && find "$dir" -name '*.[ch]'
 done | grep -v '^tests/hostile/' | sort >"$tmp/files"
 

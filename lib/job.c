@@ -1,0 +1,456 @@
+/* lib/job.c: a job as the caller describes it -> a task for the supervisor.
+ *
+ * Setters check what can be checked without a policy, and remember what they refused,
+ * so that a caller may look at the answer of the submission only.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ipc/call.h"
+#include "lib/lib.h"
+#include "supervisor/task_line.h"
+
+/* ---- making one ---- */
+
+static int __attribute__((format(printf, 2, 3)))
+refuse(struct knit_job *job, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!job || job->bad.kind != KN_EK_NONE)
+		return -1;
+	job->bad.kind = KN_EK_USAGE;
+	va_start(ap, fmt);
+	vsnprintf(job->bad.msg, sizeof job->bad.msg, fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+static int
+no_memory(struct knit_job *job)
+{
+	refuse(job, "out of memory");
+	job->bad.kind = KN_EK_HOST;
+	return -1;
+}
+
+/* Whether it can be changed still; what only its submitter may ask. */
+static bool
+is_new(struct knit_job *job)
+{
+	return job && job->state == KN_JOB_NEW;
+}
+
+static void *
+copy(const void *p, size_t n)
+{
+	char *q = malloc(n + 1);
+
+	if (q && n > 0)
+		memcpy(q, p, n);
+	if (q)
+		q[n] = '\0';
+	return q;
+}
+
+static struct knit_job *
+new_job(void)
+{
+	struct knit_job *job = calloc(1, sizeof *job);
+
+	if (job)
+		job->task = kn_task_new();
+	if (job && job->task)
+		return job;
+	free(job);
+	return NULL;
+}
+
+struct knit_job *
+knit_job_command(const char *const *argv)
+{
+	struct knit_job *job = new_job();
+	size_t n = 0;
+
+	if (!job)
+		return NULL;
+	while (argv && argv[n])
+		n++;
+	if (n == 0) {
+		refuse(job, "a command without arguments: argv[0] is what is run");
+		return job;
+	}
+	job->task->argv = calloc(n + 1, sizeof *job->task->argv);
+	for (size_t i = 0; job->task->argv && i < n; i++) {
+		job->task->argv[i] = strdup(argv[i]);
+		job->task->argv_n = i + 1;
+		if (!job->task->argv[i])
+			break;
+	}
+	if (job->task->argv_n == n && job->task->argv[n - 1])
+		return job;
+	knit_job_free(job);
+	return NULL;
+}
+
+struct knit_job *
+knit_job_call(const char *name)
+{
+	struct knit_job *job = new_job();
+
+	if (!job)
+		return NULL;
+	job->is_call = true;
+	if (!name || !*name) {
+		refuse(job, "a call without a name");
+		return job;
+	}
+	job->task->call.name = strdup(name);
+	job->task->call.arg.type = KN_TYPE_NULL;
+	if (job->task->call.name)
+		return job;
+	knit_job_free(job);
+	return NULL;
+}
+
+/* ---- setters ---- */
+
+static int
+set_text(struct knit_job *job, char **to, const char *text, const char *what)
+{
+	char *own;
+
+	if (!is_new(job))
+		return -1;
+	if (!text)
+		return refuse(job, "%s: NULL", what);
+	own = strdup(text);
+	if (!own)
+		return no_memory(job);
+	free(*to);
+	*to = own;
+	return 0;
+}
+
+int
+knit_job_set_id(struct knit_job *job, const char *id)
+{
+	if (is_new(job) && id && (!*id || strlen(id) > KN_LINE_ID_MAX))
+		return refuse(job, "id: must have 1 to %d bytes", KN_LINE_ID_MAX);
+	return is_new(job) ? set_text(job, &job->task->id, id, "id") : -1;
+}
+
+int
+knit_job_set_cwd(struct knit_job *job, const char *path)
+{
+	if (is_new(job) && path && *path != '/')
+		return refuse(job, "cwd: must be absolute: %.100s", path);
+	return is_new(job) ? set_text(job, &job->task->cwd, path, "cwd") : -1;
+}
+
+int
+knit_job_set_env(struct knit_job *job, const char *name, const char *value)
+{
+	struct kn_job_env *v, one = { NULL, NULL };
+
+	if (!is_new(job))
+		return -1;
+	if (!name || !kn_env_key_ok(name, strlen(name)))
+		return refuse(job, "environment: a name that is empty or has a '='");
+	v = realloc(job->env, (job->env_n + 1) * sizeof *v);
+	if (!v)
+		return no_memory(job);
+	job->env = v;
+	one.name = strdup(name);
+	one.value = value ? strdup(value) : NULL;
+	if (!one.name || (value && !one.value)) {
+		free(one.name);
+		free(one.value);
+		return no_memory(job);
+	}
+	v[job->env_n++] = one;
+	return 0;
+}
+
+int
+knit_job_set_stdin(struct knit_job *job, const void *bytes, size_t n)
+{
+	void *own;
+
+	if (!is_new(job))
+		return -1;
+	if (!bytes && n > 0)
+		return refuse(job, "stdin: NULL");
+	own = copy(bytes, n);
+	if (!own)
+		return no_memory(job);
+	free(job->task->stdin_bytes);
+	job->task->stdin_bytes = own;
+	job->task->stdin_n = n;
+	return 0;
+}
+
+int
+knit_job_add_file(
+    struct knit_job *job, const char *path, unsigned mode, const void *bytes, size_t n)
+{
+	struct kn_task_file *v, f = { .fd = -1, .mode = mode, .byte_n = n };
+
+	if (!is_new(job))
+		return -1;
+	if (!path || !kn_line_path_ok(path, strlen(path)))
+		return refuse(job, "file %.100s: must be relative, without \"..\"",
+		    path ? path : "NULL");
+	if (mode > 0777 || (!bytes && n > 0) || job->task->file_n >= KN_LINE_FILES_MAX)
+		return refuse(job, "file %.100s: %s", path,
+		    mode > 0777	      ? "only permission bits in its mode"
+		    : !bytes && n > 0 ? "content is NULL"
+				      : "too many of them");
+	if (job->task->file_n == job->file_room) {
+		job->file_room = job->file_room ? 2 * job->file_room : 4;
+		v = realloc(job->task->files, job->file_room * sizeof *v);
+		if (!v)
+			return no_memory(job);
+		job->task->files = v;
+	}
+	f.path = strdup(path);
+	f.bytes = copy(bytes, n);
+	job->task->files[job->task->file_n++] = f;
+	return f.path && f.bytes ? 0 : no_memory(job);
+}
+
+int
+knit_job_collect(struct knit_job *job, const char *pattern)
+{
+	char **v, *own;
+
+	if (!is_new(job))
+		return -1;
+	if (!pattern || !*pattern)
+		return refuse(job, "collect: no pattern");
+	if (job->task->collect_n >= KN_LINE_FILES_MAX)
+		return refuse(job, "collect: too many patterns");
+	if (job->task->collect_n == job->collect_room) {
+		job->collect_room = job->collect_room ? 2 * job->collect_room : 4;
+		v = realloc(job->task->collect, job->collect_room * sizeof *v);
+		if (!v)
+			return no_memory(job);
+		job->task->collect = v;
+	}
+	own = strdup(pattern);
+	if (!own)
+		return no_memory(job);
+	job->task->collect[job->task->collect_n++] = own;
+	return 0;
+}
+
+struct limit {
+	const char *name;
+	uint64_t min, max;
+	size_t has_at, value_at;
+	bool narrow;
+};
+#define SIZE_TOP ((uint64_t)INT64_MAX)
+#define LIMIT(k, f, lo, hi, member) \
+	[KNIT_LIMIT_##k] = { #f, lo, hi, offsetof(struct kn_task_ask, has_##f), \
+		offsetof(struct kn_task_ask, limits.member), false }
+#define TIMEOUT(k, f, lo) \
+	[KNIT_LIMIT_##k] = { #f, lo, UINT32_MAX, \
+		offsetof(struct kn_task_ask, has_##f), \
+		offsetof(struct kn_task_ask, timeouts.f), true }
+static const struct limit limits[] = {
+	LIMIT(MEMORY, memory, 1, SIZE_TOP, memory),
+	LIMIT(PIDS, pids, 1, 1 << 22, pids),
+	LIMIT(CPU_MS, cpu_ms, 1, UINT32_MAX, cpu_ms),
+	LIMIT(NOFILE, nofile, 1, 1 << 20, nofile),
+	LIMIT(FSIZE, fsize, 1, SIZE_TOP, fsize),
+	LIMIT(STACK, stack, 1, SIZE_TOP, stack),
+	LIMIT(CORE, core, 0, SIZE_TOP, core),
+	LIMIT(STDOUT, stdout, 0, SIZE_TOP, stdout_bytes),
+	LIMIT(STDERR, stderr, 0, SIZE_TOP, stderr_bytes),
+	TIMEOUT(QUEUE_MS, queue_ms, 1),
+	TIMEOUT(TASK_MS, task_ms, 1),
+	TIMEOUT(HARD_MS, hard_ms, 1),
+	TIMEOUT(GRACE_MS, grace_ms, 0),
+};
+
+int
+knit_job_set_limit(struct knit_job *job, enum knit_limit which, uint64_t value)
+{
+	const struct limit *l;
+	char *ask;
+
+	if (!is_new(job))
+		return -1;
+	if ((unsigned)which >= sizeof limits / sizeof limits[0])
+		return refuse(job, "no limit has the number %d", (int)which);
+	l = &limits[which];
+	if (value < l->min || value > l->max)
+		return refuse(job, "limit %s: %llu is not in %llu to %llu", l->name,
+		    (unsigned long long)value, (unsigned long long)l->min,
+		    (unsigned long long)l->max);
+	ask = (char *)&job->ask;
+	*(bool *)(void *)(ask + l->has_at) = true;
+	if (l->narrow)
+		*(uint32_t *)(void *)(ask + l->value_at) = (uint32_t)value;
+	else
+		*(uint64_t *)(void *)(ask + l->value_at) = value;
+	return 0;
+}
+
+int
+knit_job_set_retries(struct knit_job *job, unsigned n)
+{
+	if (!is_new(job))
+		return -1;
+	if (n > 100)
+		return refuse(job, "retries: at most 100");
+	job->has_retries = true;
+	job->task->retries = n;
+	return 0;
+}
+
+static int
+set_value(struct knit_job *job, struct kn_value *to, enum knit_type type,
+    const void *bytes, size_t n, const char *what)
+{
+	void *own;
+
+	_Static_assert((int)KNIT_F64S == (int)KN_TYPE_F64S, "the wire's numbers");
+	if (!job->is_call)
+		return refuse(job, "%s: of a call only", what);
+	own = copy(bytes, bytes ? n : 0);
+	if (!own)
+		return no_memory(job);
+	if ((unsigned)type >= KN_TYPE_ERROR || (!bytes && n > 0) ||
+	    !kn_value_check(type, own, n)) {
+		free(own);
+		return refuse(job, "%s: %zu bytes are no value of that type", what, n);
+	}
+	kn_value_fini(to);
+	*to = (struct kn_value){ .type = type, .bytes = own, .n = n };
+	return 0;
+}
+
+int
+knit_job_set_arg(struct knit_job *job, enum knit_type type, const void *bytes, size_t n)
+{
+	return is_new(job)
+		   ? set_value(job, &job->task->call.arg, type, bytes, n, "argument")
+		   : -1;
+}
+
+int
+knit_job_set_default(
+    struct knit_job *job, enum knit_type type, const void *bytes, size_t n)
+{
+	return is_new(job) ? set_value(job, &job->task->call.soft_default, type, bytes,
+				 n, "default")
+			   : -1;
+}
+
+void
+knit_job_set_user(struct knit_job *job, void *user)
+{
+	if (job)
+		job->user = user;
+}
+
+void *
+knit_job_user(const struct knit_job *job)
+{
+	return job ? job->user : NULL;
+}
+
+void
+knit_job_set_done(
+    struct knit_job *job, void (*done)(struct knit_job *job, void *ctx), void *ctx)
+{
+	if (!is_new(job))
+		return;
+	job->done = done;
+	job->done_ctx = ctx;
+}
+
+/* ---- to the supervisor ---- */
+
+static void
+env_remove(struct kn_env *env, const char *name)
+{
+	size_t n = strlen(name), to = 0;
+
+	for (size_t i = 0; i < env->n; i++) {
+		if (strncmp(env->v[i], name, n) == 0 && env->v[i][n] == '=')
+			free(env->v[i]);
+		else
+			env->v[to++] = env->v[i];
+	}
+	env->n = to;
+	if (env->v)
+		env->v[to] = NULL;
+}
+
+static int
+fill_env(struct knit_job *job, const struct kn_env *from)
+{
+	struct kn_env env = { 0 };
+	int rc = kn_env_copy(&env, (const char *const *)from->v, from->n);
+
+	for (size_t i = 0; rc == 0 && i < job->env_n; i++) {
+		const struct kn_job_env *one = &job->env[i];
+
+		if (one->value)
+			rc = kn_env_set(&env, one->name, strlen(one->name), one->value);
+		else
+			env_remove(&env, one->name);
+	}
+	if (rc < 0) {
+		kn_env_fini(&env);
+		return -1;
+	}
+	job->task->env = env.v;
+	job->task->env_n = env.n;
+	return 0;
+}
+
+int
+kn_lib_job_ready(struct knit_job *job, const struct kn_policy *p,
+    const struct kn_env *env, struct knit_error *e)
+{
+	bool of_module = p->pool.kind == KN_KIND_MODULE;
+	struct kn_task *t = job->task;
+	struct kn_err err = { 0 };
+
+	if (job->bad.kind != KN_EK_NONE)
+		return kn_lib_pass(e, &job->bad);
+	if (job->is_call != of_module)
+		return kn_lib_fail(e, KNIT_E_USAGE,
+		    of_module ? "a command in a pool of a module (/pool/kind)"
+			      : "a call, and the pool has no module (/pool/kind)");
+	if (kn_policy_tighten(p, &job->ask, &t->limits, &t->timeouts, &err) < 0)
+		return kn_lib_pass(e, &err);
+	if (!job->has_retries)
+		t->retries = p->pool.retries;
+	if (!t->id && !(t->id = strdup("job")))
+		return kn_lib_nomem(e);
+	if (!t->env && fill_env(job, env) < 0)
+		return kn_lib_nomem(e);
+	t->stdio = KN_STDIO_CAPTURE;
+	t->user = job;
+	return 0;
+}
+
+void
+kn_lib_job_end(struct knit_job *job)
+{
+	kn_task_free(job->task);
+	for (size_t i = 0; i < job->env_n; i++) {
+		free(job->env[i].name);
+		free(job->env[i].value);
+	}
+	free(job->env);
+	kn_lib_outcome_free(job->outcome);
+	free(job);
+}
