@@ -2,10 +2,9 @@
  *
  * Who does what: sup.c the public calls; turn.c the loop and the core's turns; act.c
  * actions -> the world; view.c one worker's lane and socket -> events; stream.c a
- * task's pipes, captured; relay.c a single command's streams (hasty.c: its
- * terminal); files.c descriptors of
- * kept files; outcome.c what is answered; room.c how many workers there is
- * room for; signals.c all that touches signals.
+ * task's pipes, captured; relay.c a single command's streams (hasty.c: its terminal);
+ * files.c descriptors of kept files; outcome.c what is answered; room.c how many
+ * workers there is room for; signals.c all that touches signals.
  */
 #ifndef KN_SUPERVISOR_INNER_H
 #define KN_SUPERVISOR_INNER_H
