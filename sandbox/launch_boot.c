@@ -22,7 +22,8 @@ boot_flags(const struct kn_launcher *l)
 {
 	uint32_t flags = 0;
 
-	if (l->layers.state[KN_LAYER_LANDLOCK] == KN_LAYER_ENFORCED)
+	/* Whatever this kernel has of it, also where that is not all. */
+	if (l->policy->landlock != KN_LANDLOCK_OFF)
 		flags |= KN_BOOT_LANDLOCK;
 	if (l->layers.state[KN_LAYER_MSEAL] == KN_LAYER_ENFORCED)
 		flags |= KN_BOOT_NEED_MSEAL;

@@ -9,6 +9,8 @@
 #include "ipc/err.h"
 #include "sandbox/launch_int.h"
 
+enum { ABI_OF_SCOPES = 6 }; /* of Landlock */
+
 /* What is known of one layer. */
 struct have {
 	bool can;
@@ -37,6 +39,27 @@ pids_asked(const struct kn_policy *p)
 	"start it as root, or in a delegated cgroup: --delegate, where systemd has a " \
 	"session of yours"
 
+/* Files are walled off by any version. Of the machine's network, where a policy grants
+ * it, abstract sockets are a part, and only scopes keep a task from those of others. */
+static struct have
+look_landlock(const struct kn_policy *p, const struct kn_host *h)
+{
+	bool scopes = h->landlock_abi >= ABI_OF_SCOPES || p->network != KN_NET_HOST;
+	struct have x = { .can = h->landlock_abi > 0 && scopes };
+
+	x.asked = p->landlock == KN_LANDLOCK_ON ? "/landlock" : NULL;
+	if (h->landlock_abi == 0) {
+		x.lacks = "this kernel has no Landlock";
+		x.hint =
+		    "boot with \"landlock\" in the lsm= list (Linux 5.13 or later)";
+	} else {
+		x.lacks = "this kernel's has no scopes, which keep a task on the "
+			  "machine's network (/network/mode) from abstract sockets";
+		x.hint = "they came with Linux 6.12";
+	}
+	return x;
+}
+
 static struct have
 look(enum kn_layer l, const struct kn_policy *p, const struct kn_host *h,
     const struct kn_cgroup *g)
@@ -55,11 +78,7 @@ look(enum kn_layer l, const struct kn_policy *p, const struct kn_host *h,
 		x.hint = "start it as root, or remove \"uid\" from /require";
 		break;
 	case KN_LAYER_LANDLOCK:
-		x.can = h->landlock_abi > 0;
-		x.asked = p->landlock == KN_LANDLOCK_ON ? "/landlock" : NULL;
-		x.lacks = "this kernel has no Landlock";
-		x.hint =
-		    "boot with \"landlock\" in the lsm= list (Linux 5.13 or later)";
+		x = look_landlock(p, h);
 		break;
 	case KN_LAYER_CG_MEMORY:
 		x.can = kn_cgroup_has_memory(g);

@@ -67,6 +67,34 @@ layers_are_decided_or_refused_by_name(void **state)
 }
 
 static void
+machine_network_without_scopes_of_landlock_is_said(void **state)
+{
+	struct kn_policy *loaded = load_policy(), p = *loaded;
+	struct kn_host h = { .mseal = true, .landlock_abi = 5 };
+	struct kn_layers out;
+	struct kn_err e = { 0 };
+
+	(void)state;
+	p.require = 0;
+	p.allow_degraded = 1u << KN_LAYER_LANDLOCK;
+	p.landlock = KN_LANDLOCK_AUTO;
+	p.task.memory = p.task.pids = p.task.cpu_ms = 0;
+	p.network = KN_NET_HOST;
+	OK(kn_launch_layers(&p, &h, NULL, &out, &e), e);
+	assert_int_equal(out.state[KN_LAYER_LANDLOCK], KN_LAYER_DEGRADED);
+	p.require = 1u << KN_LAYER_LANDLOCK;
+	assert_int_equal(kn_launch_layers(&p, &h, NULL, &out, &e), -1);
+	assert_non_null(strstr(e.msg, "scopes"));
+	p.network = KN_NET_NONE;
+	OK(kn_launch_layers(&p, &h, NULL, &out, &e), e);
+	p.network = KN_NET_HOST;
+	h.landlock_abi = 6;
+	OK(kn_launch_layers(&p, &h, NULL, &out, &e), e);
+	assert_int_equal(out.state[KN_LAYER_LANDLOCK], KN_LAYER_ENFORCED);
+	kn_policy_free(loaded);
+}
+
+static void
 memory_limit_without_a_cgroup_is_refused(void **state)
 {
 	struct kn_policy *loaded = load_policy(), p = *loaded;
@@ -122,6 +150,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(layers_are_decided_or_refused_by_name),
+		cmocka_unit_test(machine_network_without_scopes_of_landlock_is_said),
 		cmocka_unit_test(memory_limit_without_a_cgroup_is_refused),
 		cmocka_unit_test(failures_are_explained_in_one_printable_line),
 	};
