@@ -62,6 +62,18 @@ write_bytes(int fd, const uint8_t *p, size_t n, uint64_t deadline_ns)
 	return 0;
 }
 
+/* One piece by hand: before Linux 6.5 some file systems and devices do not splice. */
+static long
+copy_piece(int fd, int from, int64_t *off)
+{
+	uint8_t buf[8192];
+	long n = kn_sys_pread(from, buf, sizeof buf, *off);
+	int r = n > 0 ? write_bytes(fd, buf, (size_t)n, 0) : 0;
+
+	*off += n > 0 ? n : 0;
+	return r < 0 ? r : n;
+}
+
 /* The whole file behind from, from its start, whatever its offset is: several tasks may
  * share one description. */
 static int
@@ -72,6 +84,8 @@ copy_fd(int fd, int from, uint64_t deadline_ns)
 	for (;;) {
 		long r = KN_SYS4(SYS_sendfile, fd, from, &off, CHUNK_BYTES);
 
+		if (r == -EINVAL)
+			r = copy_piece(fd, from, &off);
 		if (r == 0)
 			return 0;
 		if (r < 0 && r != -EINTR)
