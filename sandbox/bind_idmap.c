@@ -74,7 +74,8 @@ plan_one(struct kn_bind *b, int userns_fd, uint32_t uid, struct kn_err *e)
 		    m->origin, m->source);
 		kn_err_hint(e,
 		    "bind it read-only, bind a directory of an ext4, xfs, "
-		    "btrfs or tmpfs filesystem, or start as an ordinary user");
+		    "btrfs or (from Linux 6.3 on) tmpfs filesystem, or start "
+		    "as an ordinary user");
 		return -1;
 	}
 	err = readable_by(b->fd, b->is_dir, uid);
