@@ -16,6 +16,7 @@
 enum {
 	STALL_NS = 20 * 1000 * 1000,
 	BREATH_NS = 10 * 1000 * 1000, /* longer than a stub's look for its files' end */
+	BREATH_MOST_NS = 500 * 1000 * 1000,
 	SLOW_LOOKS = 8,
 	KN_POLL_NS = 1000 * 1000,
 };
@@ -222,9 +223,9 @@ give_room(struct kn_sup *s)
 static unsigned
 look_until_quick(struct kn_sup *s, uint64_t *out_now)
 {
-	const struct timespec breath = { 0, BREATH_NS };
+	struct timespec breath = { 0, 0 };
 	unsigned n = 0, found;
-	uint64_t now;
+	uint64_t now, ns;
 
 	s->round_ns = kn_clock_now();
 	for (int tries = 0; tries < SLOW_LOOKS; tries++) {
@@ -234,6 +235,9 @@ look_until_quick(struct kn_sup *s, uint64_t *out_now)
 		*out_now = now;
 		if (now - s->round_ns < STALL_NS)
 			return n;
+		/* Where writing took us long, waking takes them longer. */
+		ns = BREATH_NS + (now - s->round_ns) / 32;
+		breath.tv_nsec = (long)(ns < BREATH_MOST_NS ? ns : BREATH_MOST_NS);
 		nanosleep(&breath, NULL);
 		s->round_ns = kn_clock_now();
 	}

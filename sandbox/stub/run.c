@@ -19,7 +19,7 @@
 enum {
 	ROOM_BYTES = 16 * 1024,	 /* to decode a job of ordinary size */
 	LARGE_BYTES = 64 * 1024, /* a payload whose pages are given back */
-	REST_MS = 250,
+	REST_MS = 600,		 /* less than claim_ms, by which the next task is due */
 	REST_FILES_MS = 30000,
 };
 #define KILL_AGAIN_NS (10 * KN_MS_NS)
