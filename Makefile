@@ -333,7 +333,7 @@ check-mutants:
 	B=$(B) CC="$(CC)" sh tests/sim/mutants.sh
 # Other kernels under qemu, and a Debian on which nothing of ours was ever installed.
 check-lab: tests
-	B=$(B) sh tests/lab/lab.sh
+	B=$(B) CC="$(CC)" sh tests/lab/lab.sh
 check-fresh:
 	B=$(B) sh tests/lab/fresh.sh
 check-integ: all $(probe_bin) $(module_test_so)

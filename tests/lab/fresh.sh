@@ -1,7 +1,7 @@
 #!/bin/sh
 # tests/lab/fresh.sh [SUITE...]: a machine on which nothing of ours was ever installed.
 #
-# For each suite (default bookworm): debootstrap a minimal Debian, enter it by pivot_root
+# For each suite (default bookworm and trixie): debootstrap a minimal Debian, enter it by pivot_root
 # in new mount, PID, IPC and UTS namespaces (a plain chroot cannot make user namespaces),
 # copy the committed tree there, and run both commands of the README as a newcomer would.
 # Root only. The tree is made anew each time from a cached pristine copy.
@@ -35,7 +35,7 @@ enter() { # enter ROOT COMMAND...: run COMMAND with ROOT as /
 }
 
 status=0
-for suite in ${*:-bookworm}; do
+for suite in ${*:-bookworm trixie}; do
 	pristine=$LAB/pristine-$suite
 	if [ ! -f "$pristine.done" ]; then
 		rm -rf "$pristine"
@@ -55,13 +55,14 @@ for suite in ${*:-bookworm}; do
 	mkdir -p "$root/src"
 	git -C "$TOP" archive HEAD | tar -x -C "$root/src"
 	for verb in demo check; do
-		say "$suite: sh setup.sh $verb"
+		say "$suite: sh setup.sh $verb (log: $LAB/fresh-$suite-$verb.log)"
+		at=$(date +%s)
 		if enter "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
 			sh -c "cd /src && sh setup.sh $verb" >"$LAB/fresh-$suite-$verb.log" 2>&1 </dev/null; then
-			echo "ok - $suite: setup.sh $verb"
+			echo "ok - $suite: setup.sh $verb, $(($(date +%s) - at)) s"
 		else
 			status=1
-			echo "not ok - $suite: setup.sh $verb (log: $LAB/fresh-$suite-$verb.log)"
+			echo "not ok - $suite: setup.sh $verb, $(($(date +%s) - at)) s; its last lines:"
 			tail -15 "$LAB/fresh-$suite-$verb.log"
 		fi
 	done
