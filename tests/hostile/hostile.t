@@ -68,7 +68,7 @@ h() {
 	shift 2
 	set -f # the options hold patterns of their own
 	# shellcheck disable=SC2086
-	ks run --report "$T/report" --ro-bind "$T/h:/h" $opts -- "$@"
+	ks run --report "$T/report" --env "KNIT_SLOW=${KNIT_SLOW:-1}" --ro-bind "$T/h:/h" $opts -- "$@"
 	set +f
 	[ "$1" = python3 ] && shift
 	shift
@@ -82,32 +82,32 @@ h BLOCKED "$small" fork_bomb --full
 h BLOCKED "" fork_bomb --full
 h BLOCKED "$small" thread_bomb --limit 256
 h BLOCKED "$small" thread_bomb --full
-h timeout "--timeout 500ms" ignore_signals
-h timeout "--timeout 500ms" ignore_signals --full
-h timeout "--timeout 500ms" sigstop_self --full
-h soft-timeout "--set /timeouts/task_ms=300 --timeout 20s" ignore_signals --full
-h cpu-timeout "--cpu-time 500ms --timeout 30s" cpu_spin --cpu 5
-h cpu-timeout "--cpu-time 500ms --timeout 30s" cpu_spin --full
-h cpu-timeout "--cpu-time 500ms --timeout 30s" cpu_spin --cpu 5 --mode fork
-h cpu-timeout "--cpu-time 200ms --timeout 30s" cpu_spin --cpu 20 --mode orphan
+h timeout "--timeout $(scaled 500)ms" ignore_signals --grace "$(scaled 2)"
+h timeout "--timeout $(scaled 500)ms" ignore_signals --full
+h timeout "--timeout $(scaled 500)ms" sigstop_self --full
+h soft-timeout "--set /timeouts/task_ms=$(scaled 300) --timeout $(scaled 20)s" ignore_signals --full
+h cpu-timeout "--cpu-time $(scaled 500)ms --timeout $(scaled 30)s" cpu_spin --cpu "$(scaled 5)"
+h cpu-timeout "--cpu-time $(scaled 500)ms --timeout $(scaled 30)s" cpu_spin --full
+h cpu-timeout "--cpu-time $(scaled 500)ms --timeout $(scaled 30)s" cpu_spin --cpu "$(scaled 5)" --mode fork
+h cpu-timeout "--cpu-time $(scaled 200)ms --timeout $(scaled 30)s" cpu_spin --cpu "$(scaled 20)" --mode orphan
 h BLOCKED "" kill_all
 h PENDING "" kill_all --full
 
 survivor() { # NAME: nobody wrote the marker
-	sleep 1.5
+	pause 1500
 	is "$("$H/daemonize_escape" --check "$T/mark/m" | cut -d: -f1)" BLOCKED "daemonize_escape $1: no descendant outlived the task"
 	rm -f "$T/mark/m"
 }
-h PENDING "--bind $T/mark:/mark" daemonize_escape --marker /mark/m
+h PENDING "--bind $T/mark:/mark" daemonize_escape --marker /mark/m --delay "$(scaled 1)"
 at_most "$elapsed_ms" 900 "daemonize_escape: the result comes promptly"
 survivor "after a normal end"
-h PENDING "--bind $T/mark:/mark" daemonize_escape --marker /mark/m --keep-stdio
+h PENDING "--bind $T/mark:/mark" daemonize_escape --marker /mark/m --keep-stdio --delay "$(scaled 1)"
 at_most "$elapsed_ms" 900 "daemonize_escape --keep-stdio: the result comes promptly"
 survivor "--keep-stdio"
-h timeout "--bind $T/mark:/mark --timeout 400ms" daemonize_escape --marker /mark/m --hold-parent
+h timeout "--bind $T/mark:/mark --timeout $(scaled 400)ms" daemonize_escape --marker /mark/m --hold-parent --delay "$(scaled 1)"
 survivor "after its deadline"
 watch_opts="--at 500:KILL"
-ks run --bind "$T/mark:/mark" --ro-bind "$T/h:/h" -- /h/daemonize_escape --marker /mark/m --hold-parent
+ks run --bind "$T/mark:/mark" --ro-bind "$T/h:/h" -- /h/daemonize_escape --marker /mark/m --hold-parent --delay "$(scaled 1)"
 is "$left" 0 "daemonize_escape: the supervisor is SIGKILLed: nothing left"
 survivor "after SIGKILL of the supervisor"
 
@@ -148,7 +148,7 @@ at_most $((free_before - free_after)) 262144 "the host's file system lost no spa
 cat >"$T/kill.json" <<'X'
 {"version": 1, "extends": "default", "on_output_limit": "kill"}
 X
-printf '{"id":"f","argv":["/h/output_flood","--kib","4096"],"limits":{"task":{"stdout":"64K","stderr":"64K"}}}\n{"id":"full","argv":["/h/output_flood","--full"],"limits":{"task":{"stdout":"64K","stderr":"64K"}},"timeouts":{"hard_ms":3000}}\n{"id":"one","argv":["/h/output_flood","--kib","1"]}\n' >"$T/tasks"
+printf '{"id":"f","argv":["/h/output_flood","--kib","4096"],"limits":{"task":{"stdout":"64K","stderr":"64K"}}}\n{"id":"full","argv":["/h/output_flood","--full"],"limits":{"task":{"stdout":"64K","stderr":"64K"}},"timeouts":{"hard_ms":%d}}\n{"id":"one","argv":["/h/output_flood","--kib","1"]}\n' "$(scaled 3000)" >"$T/tasks"
 ks run --tasks "$T/tasks" --ro-bind "$T/h:/h" --workers 2
 is "$(js "$T/out" 'by["f"]["stdout_truncated"] and len(raw(by["f"])) <= 65 * 1024')" yes "output_flood: captured bytes stop at the limit"
 is "$(js "$T/out" 'by["full"]["verdict"]')" timeout "output_flood --full: meets its deadline, not its end"
@@ -204,7 +204,7 @@ if [ -n "$root" ]; then
 fi
 
 # ---- files and pipes ----
-h PENDING "--collect * --collect */* --out-dir $T/tmp/out --timeout 20s" out_tricks.py
+h PENDING "--collect * --collect */* --out-dir $T/tmp/out --timeout $(scaled 20)s" out_tricks.py
 mkdir -p "$T/tmp/out"
 is "$("$PY" "$T/h/out_tricks.py" --check "$T/tmp/out" --canary canary-of-the-supervisor | cut -d: -f1)" BLOCKED "out_tricks: the collected copy is clean"
 chmod -R u+rwx "$T/tmp/out"

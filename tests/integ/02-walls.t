@@ -94,15 +94,16 @@ unlike "$(out)" '^0$' "a task is not uid 0"
 is "$(out | tail -n 1)" sandbox "its host name is the policy's"
 if [ -n "$root" ]; then
 	# The host uid of a task, seen from outside; two workers have two.
-	for id in a b; do echo "{\"id\":\"$id\",\"argv\":[\"sleep\",\"9.5$$\"]}"; done >"$T/two"
+	nap=99.5$$
+	for id in a b; do echo "{\"id\":\"$id\",\"argv\":[\"sleep\",\"$nap\"]}"; done >"$T/two"
 	"$KS" run --workers 2 --tasks "$T/two" >"$T/two.out" 2>&1 &
 	pid=$!
-	for i in 1 2 3 4 5 6 7 8; do
-		sleep 0.9
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 		uids=$(for p in /proc/[0-9]*; do
-			[ "$(tr '\0' ' ' <"$p/cmdline" 2>/dev/null)" = "sleep 9.5$$ " ] && stat -c %u "$p"
+			[ "$(tr '\0' ' ' <"$p/cmdline" 2>/dev/null)" = "sleep $nap " ] && stat -c %u "$p"
 		done 2>/dev/null | sort -u)
-		[ "$(echo "$uids" | grep -c .)" -lt 2 ] || break
+		[ "$(echo "$uids" | grep -c .)" = 2 ] && break
+		pause 200
 	done
 	kill $pid
 	wait $pid
@@ -155,7 +156,7 @@ X
 listener=$!
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	[ -s "$T/port" ] && break
-	sleep 0.1
+	pause 100
 done
 ks run --ro-bind "$T:/host" -- python3 -c "
 import socket

@@ -42,7 +42,7 @@ pid=$!
 exec 7<>"$T/in"
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
 	[ -s "$T/live" ] && break
-	sleep 0.1
+	pause 100
 done
 is "$(cat "$T/live")" first "output comes while the task is running"
 echo word >&7
@@ -141,6 +141,7 @@ is "$(js "$T/out" 'by["errcut"]["stdout"] == "fine\n" and by["errcut"].get("stde
 cat >"$T/tasks" <<'X'
 {"id":"flood","argv":["yes"],"timeouts":{"hard_ms":1500}}
 X
+slowly "$T/tasks"
 ks run --tasks "$T/tasks"
 is "$(js "$T/out" 'by["flood"]["verdict"]')" timeout "an endless flood meets its deadline"
 is "$(js "$T/out" 'by["flood"]["stdout_truncated"]')" yes "its output was cut"
@@ -174,7 +175,7 @@ exec 7<>"$T/lines"
 echo '{"id":"one","argv":["true"]}' >&7
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
 	[ -s "$T/first" ] && break
-	sleep 0.1
+	pause 100
 done
 is "$(js "$T/first" 'by["one"]["verdict"]')" ok "--tasks -: the first result comes before the input ends"
 printf '{"id":"two","argv":["true"]}' >&7

@@ -117,6 +117,7 @@ cat >"$T/tasks" <<'X'
 {"id":"ne","argv":["/usr"]}
 {"id":"env","argv":["sh","-c","echo $A-$B"],"env":{"A":"1","B":"2 3"}}
 X
+slowly "$T/tasks"
 ks run --tasks "$T/tasks" --workers 2
 is $rc 1 "verdicts: 1"
 is "$(js "$T/out" '" ".join(by[i]["verdict"] for i in "ok exit signal timeout soft softdeaf cpu nf ne".split())')" \
@@ -124,9 +125,9 @@ is "$(js "$T/out" '" ".join(by[i]["verdict"] for i in "ok exit signal timeout so
 is "$(js "$T/out" '(by["ok"]["exit_code"], by["ok"]["signal"], by["exit"]["exit_code"], by["signal"]["signal"], by["signal"]["exit_code"])')" \
     "(0, None, 3, 9, None)" "exit codes and signals"
 is "$(js "$T/out" 'by["env"]["stdout"].strip()')" "1-2 3" "env of a task"
-is "$(js "$T/out" '50 <= by["ok"]["usage"]["wall_ms"] < 5000')" yes "wall_ms is the task's"
-is "$(js "$T/out" '150 <= by["timeout"]["usage"]["wall_ms"] < 1200')" yes "hard deadline: wall_ms"
-is "$(js "$T/out" 'by["cpu"]["usage"]["cpu_ms"] >= 200')" yes "CPU limit: cpu_ms is not below it"
+is "$(js "$T/out" '50 <= by["ok"]["usage"]["wall_ms"] < 5000 * slow')" yes "wall_ms is the task's"
+is "$(js "$T/out" '150 * slow <= by["timeout"]["usage"]["wall_ms"] < 1200 * slow')" yes "hard deadline: wall_ms"
+is "$(js "$T/out" 'by["cpu"]["usage"]["cpu_ms"] >= 200 * slow')" yes "CPU limit: cpu_ms is not below it"
 is "$(js "$T/out" 'all(r["error"] for r in L if r["verdict"] not in ("ok", "exit", "signal"))')" yes \
     "whatever is not the command's own end has a line that says why"
 is "$(js "$T/out" 'all(r["policy"].startswith("sha256:") and len(r["policy"]) == 71 for r in L)')" yes "the policy's hash stands in every line"

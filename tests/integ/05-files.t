@@ -70,6 +70,7 @@ cat >"$T/tasks" <<'X'
 {"id":"killed","argv":["sh","-c","echo partial >r.txt; sleep 30"],"collect":["*.txt"],"timeouts":{"hard_ms":500}}
 {"id":"nothing","argv":["true"],"collect":["*.txt"]}
 X
+slowly "$T/tasks"
 ks run --tasks "$T/tasks"
 is "$(js "$T/out" 'sorted(by["c"]["files"])')" "['out/a.txt', 'out/b.txt', 'out/d.txt']" "collect: what the glob matches"
 is "$(js "$T/out" 'base64.b64decode(by["c"]["files"]["out/d.txt"]["content_b64"])')" "b'\\xff'" "collect: content_b64"
@@ -90,7 +91,7 @@ cp "$t_top/tests/hostile/out_tricks.py" "$T/bin/"
 chmod 755 "$T/bin" "$T/bin/out_tricks.py"
 echo host-canary-content >"$T/bin/canary"
 watch_opts="--limit 60"
-ks run --ro-bind "$T/bin:/h" --timeout 20s --collect '*' --collect '*/*' --collect '**/*' --out-dir "$T/tmp/out" \
+ks run --ro-bind "$T/bin:/h" --timeout "$(scaled 20)s" --collect '*' --collect '*/*' --collect '**/*' --out-dir "$T/tmp/out" \
     -- python3 /h/out_tricks.py --race 3
 like "$(out)" PENDING "out_tricks: planted (C013, C014)"
 at_most "$elapsed_ms" 15000 "out_tricks: no FIFO holds the collector (C014)"

@@ -28,23 +28,22 @@ for s in TERM:143 INT:130; do
 done
 
 # A running task that ends within grace_ms is let to its end.
-cat >"$T/tasks2" <<'X'
-{"id":"short","argv":["sh","-c","sleep 1; echo finished"]}
-X
+printf '{"id":"short","argv":["sh","-c","sleep %d; echo finished"]}\n' "$(scaled 1)" >"$T/tasks2"
 watch_opts="--at 500:TERM"
-ks run --tasks "$T/tasks2" --set /timeouts/grace_ms=5000
+ks run --tasks "$T/tasks2" --set "/timeouts/grace_ms=$(scaled 5000)"
 is "$rc $(v short) $(js "$T/out" 'by["short"]["stdout"].strip()')" "143 ok finished" "a task that ends within grace_ms ends as itself"
 
 # A second one kills now; HUP in between changes nothing (C128).
 watch_opts="--at 500:TERM --at 700:HUP --at 900:TERM --at 1000:INT --limit 60"
-ks run --tasks "$T/tasks" --workers 2 --set /timeouts/grace_ms=20000
+ks run --tasks "$T/tasks" --workers 2 --set "/timeouts/grace_ms=$(scaled 20000)"
 is_any $rc "143 130" "TERM, HUP, TERM, INT: ends (C128)"
 at_most "$elapsed_ms" 6000 "TERM, HUP, TERM, INT: the second one kills now (C128)"
 is "$(js "$T/out" 'len(L), len(by)')" "(52, 52)" "TERM, HUP, TERM, INT: each task has its line"
 
 # Stop at any moment of the start (C129).
-bad=0
-for ms in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 32 34 36 38 40 45 50 60 70; do
+bad=0 n=0
+for ms in $(some 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 32 34 36 38 40 45 50 60 70); do
+	n=$((n + 1))
 	watch_opts="--at $ms:TERM --limit 15"
 	ks run --tasks "$T/tasks" --workers 2
 	# (143 also if it came before a handler could be there)
@@ -53,7 +52,7 @@ for ms in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26
 		diag "TERM at $ms ms: status $rc, left $left ($left_names), $elapsed_ms ms"
 	fi
 done
-is $bad 0 "TERM at 40 moments of the start: ends, nothing left (C129)"
+is $bad 0 "TERM at $n moments of the start: ends, nothing left (C129)"
 
 # The input's end does not come, and still it stops.
 mkfifo "$T/never"
@@ -87,12 +86,12 @@ is "$left" 0 "and nothing is left"
 # TSTP and CONT reach the task: it is stopped meanwhile.
 watch_opts="--at 500:TSTP --at 1500:CONT --limit 20"
 ks run -- python3 -c '
-import time
-worst, last, end = 0, time.monotonic(), time.monotonic() + 3
+import sys, time
+worst, last, end = 0, time.monotonic(), time.monotonic() + int(sys.argv[1])
 while time.monotonic() < end:
     time.sleep(0.01)
     now = time.monotonic(); worst = max(worst, now - last); last = now
-print("stopped" if worst > 0.7 else "never stopped", round(worst, 2))'
+print("stopped" if worst > 0.7 else "never stopped", round(worst, 2))' "$(scaled 3)"
 like "$(out)" '^stopped' "single command: TSTP stops the task, CONT resumes it"
 is $rc 0 "and it ends as itself"
 

@@ -23,9 +23,10 @@ diag "memory: $(js "$T/samples" '[s["rss_kb"] for s in L[::max(1, len(L)//8)]]')
 at_most "$(js "$T/samples" 'max(s["fds"] for s in L)')" 400 "its descriptors are bounded"
 
 # A reader that is slow must not make it grow either.
-"$PY" - >"$T/tasks" <<'X'
-import json
-for i in range(1500):
+m=$((n * 15 / 100))
+"$PY" - $m >"$T/tasks" <<'X'
+import json, sys
+for i in range(int(sys.argv[1])):
     print(json.dumps({"id": "t%d" % i, "argv": ["sh", "-c", "head -c 60000 /dev/zero | tr '\\0' x"]}))
 X
 cat >"$T/slow.py" <<'X'
@@ -38,13 +39,14 @@ print(n)
 X
 watch_opts="--samples $T/samples --limit 200"
 watched sh -c 'exec 3>&1; "$0" run --tasks "$1" --workers 2 | "$2" "$3" >&3' "$KS" "$T/tasks" "$PY" "$T/slow.py"
-is "$(out)" 1500 "90 MB of results to a slow reader: all arrive"
+is "$(out)" $m "$((m * 6 / 100)) MB of results to a slow reader: all arrive"
 
 # Many files and a long `after` chain in constant memory.
-"$PY" - >"$T/tasks" <<'X'
-import json
+m=$((n * 3 / 100))
+"$PY" - $m >"$T/tasks" <<'X'
+import json, sys
 prev = None
-for i in range(300):
+for i in range(int(sys.argv[1])):
     t = {"id": "c%d" % i, "argv": ["sh", "-c", "cat f 2>/dev/null >g; echo %d >>g" % i], "keep": ["g"]}
     if prev: t["after"], t["files"] = [prev], {"f": {"from": prev + "/g"}}
     prev = t["id"]
@@ -52,7 +54,7 @@ for i in range(300):
 print(json.dumps({"id": "end", "after": [prev], "argv": ["wc", "-l", "f"], "files": {"f": {"from": prev + "/g"}}}))
 X
 ks run --tasks "$T/tasks" --workers 4
-is "$rc $(js "$T/out" 'by["end"]["stdout"].split()[0]')" "0 300" "a chain of 300 tasks, each with the file of the one before"
+is "$rc $(js "$T/out" 'by["end"]["stdout"].split()[0]')" "0 $m" "a chain of $m tasks, each with the file of the one before"
 
 # Fewer descriptors than a batch needs: refused, and it says what to do.
 echo '{"id":"a","argv":["true"]}' >"$T/tasks"

@@ -54,21 +54,21 @@ is "$(js "$T/out" 'len({L[i]["worker"] for i in range(len(L))})')" 1 "leftovers:
 is "$left" 0 "leftovers: no process left"
 
 # ---- tasks that do not want to end ----
-p timeout '^ready' "--timeout 300ms" ignore-stop
-p timeout '^ready' "--timeout 300ms" ignore-stop --spin
-p timeout '^ready' "--timeout 1s" spinners 100
-p timeout '^ready' "--timeout 1s" spinners 100 --stopped
-p timeout '^ready' "--timeout 500ms" forker
-p timeout '^ready' "--timeout 500ms" forker --double
-p soft-timeout 'heard' "--timeout 20s --set /timeouts/task_ms=300 --set /timeouts/grace_ms=100" ignore-stop --hear
+p timeout '^ready' "--timeout $(scaled 300)ms" ignore-stop
+p timeout '^ready' "--timeout $(scaled 300)ms" ignore-stop --spin
+p timeout '^ready' "--timeout $(scaled 1000)ms" spinners 100
+p timeout '^ready' "--timeout $(scaled 1000)ms" spinners 100 --stopped
+p timeout '^ready' "--timeout $(scaled 500)ms" forker
+p timeout '^ready' "--timeout $(scaled 500)ms" forker --double
+p soft-timeout 'heard' "--timeout $(scaled 20)s --set /timeouts/task_ms=$(scaled 300) --set /timeouts/grace_ms=$(scaled 100)" ignore-stop --hear
 
 # ---- processor time, whoever burns it ----
 p ok 'burned 100' "" spin --ms 100
 at_least "$(js "$T/report" 'int(L[0]["usage"]["cpu_ms"])')" 95 "spin: its time is reported"
-p cpu-timeout '' "--cpu-time 200ms --timeout 20s" spin
-p cpu-timeout '' "--cpu-time 200ms --timeout 20s" spin --split 40 --ms 4000
-at_least "$(js "$T/report" 'int(L[0]["usage"]["cpu_ms"])')" 195 "spin --split: a killed task's account is whole"
-at_most "$(js "$T/report" 'int(L[0]["usage"]["cpu_ms"])')" 1000 "spin --split: stopped near its limit"
+p cpu-timeout '' "--cpu-time $(scaled 200)ms --timeout $(scaled 20)s" spin
+p cpu-timeout '' "--cpu-time $(scaled 200)ms --timeout $(scaled 20)s" spin --split 40 --ms "$(scaled 4000)"
+at_least "$(js "$T/report" 'int(L[0]["usage"]["cpu_ms"])')" "$(scaled 195)" "spin --split: a killed task's account is whole"
+at_most "$(js "$T/report" 'int(L[0]["usage"]["cpu_ms"])')" "$(scaled 1000)" "spin --split: stopped near its limit"
 
 left_after "probes"
 done_testing

@@ -11,6 +11,10 @@
 #   ok NAME CMD...     true if CMD succeeds        is GOT WANT NAME    equal
 #   like GOT ERE NAME  matches                     unlike GOT ERE NAME
 #   js FILE EXPR       Python expression over L (JSON lines) and by (id -> line)
+#   scaled MS          the time for a machine KNIT_SLOW times slower; pause MS: sleep so
+#                      long; slowly FILE: task lines with their times scaled
+#   some N...          these; every KNIT_EVERYth of them where that is set
+#   wait_lines FILE N  until FILE has N lines (or 20 s are over)
 #
 # Judged from outside: `watched` is a child subreaper, so whatever the program leaves
 # running comes back to it, zombies too.
@@ -57,7 +61,14 @@ KS_REAL=$KS
 KS=$T/ks
 : >"$T/pids"
 chmod 666 "$T/pids"
-printf '#!/bin/sh\necho $$ >>%s/pids\nexec %s "$@"\n' "$T" "$KS_REAL" >"$KS"
+{
+	printf '#!/bin/sh\necho $$ >>%s/pids\n' "$T"
+	# (the times that a policy gives to workers of ours, not to tasks)
+	[ "${KNIT_SLOW:-1}" = 1 ] || printf 'if [ "$1" = run ]; then shift
+	set -- run --set /timeouts/start_ms=%d --set /timeouts/claim_ms=%d "$@"
+fi\n' $((KNIT_SLOW * 10000)) $((KNIT_SLOW * 1000))
+	printf 'exec %s "$@"\n' "$KS_REAL"
+} >"$KS"
 chmod 755 "$T" "$KS"
 trap 'exit 1' INT TERM HUP
 exec </dev/null
@@ -168,19 +179,45 @@ done_testing() {
 }
 
 # ---- running ----
+# An emulated processor (tests/lab) is KNIT_SLOW times slower than the machines that the
+# scripts' times are meant for: what a script gives to a task or waits for is so much
+# more, and elapsed_ms is told so much less.
+scaled() {
+	echo $(($1 * ${KNIT_SLOW:-1}))
+}
+slowly() {
+	[ "${KNIT_SLOW:-1}" = 1 ] || "$PY" -S - "$1" "$KNIT_SLOW" <<'X'
+import re, sys
+text = open(sys.argv[1]).read()
+with open(sys.argv[1], "w") as f:
+    f.write(re.sub(r'(_ms":\s*)(\d+)', lambda m: m[1] + str(int(m[2]) * int(sys.argv[2])), text))
+X
+}
+some() {
+	printf '%s\n' "$@" | awk -v every="${KNIT_EVERY:-1}" 'NR % every == 1 % every'
+}
+wait_lines() {
+	t_try=0
+	while [ "$(wc -l <"$1")" -lt "$2" ] && [ $t_try -lt 400 ]; do
+		pause 50
+		t_try=$((t_try + 1))
+	done
+}
+pause() {
+	sleep "$(scaled "$1" | sed 's/^/000/; s/...$/.&/')"
+}
 # Options of tests/lib/watch.py come in `watch_opts`, for one run.
 watch_opts=
 watched() {
 	# shellcheck disable=SC2086
-	"$PY" "$t_lib/watch.py" --info "$T/info" $watch_opts -- "$@" >"$T/out" 2>"$T/err"
+	"$PY" -S -E "$t_lib/watch.py" --slow "${KNIT_SLOW:-1}" --info "$T/info" $watch_opts -- "$@" \
+	    >"$T/out" 2>"$T/err"
 	rc=$?
 	watch_opts=
 	elapsed_ms=-1 left=-1 left_ms=-1 left_names='?'
 	# shellcheck disable=SC1091
 	. "$T/info"
-	# On an emulated processor (tests/lab) bounds on time are for a machine so many
-	# times faster.
-	[ -z "${KNIT_SLOW-}" ] || elapsed_ms=$((elapsed_ms / KNIT_SLOW))
+	elapsed_ms=$((elapsed_ms / ${KNIT_SLOW:-1}))
 }
 ks() {
 	watched "$KS" "$@"
@@ -192,7 +229,7 @@ err() {
 	tr -d '\000' <"$T/err"
 }
 js() {
-	"$PY" "$t_lib/js.py" "$@" 2>&1
+	"$PY" -S "$t_lib/js.py" "$@" 2>&1
 }
 # The verdict of a report file (default: the one of `ks run --report $T/report`).
 verdict() {
@@ -229,6 +266,12 @@ cgroup_granted() {
 		fi
 	}
 	[ $t_cgroup = yes ]
+}
+# Can this kernel begin a peak anew, so that each task's memory peak is told? v1 can, v2
+# from Linux 6.12 on: there the owner of memory.peak may write it.
+peaks_told() {
+	[ ! -f "/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)/memory.peak" ] ||
+		[ -n "$(find "/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)/memory.peak" -perm /200)" ]
 }
 
 # ---- what is left: mounts, cgroups, files; processes are watched's business ----

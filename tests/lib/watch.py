@@ -5,17 +5,24 @@
     --at MS:SIGNAL    send it to the command (not its children); repeatable
     --limit SECONDS   a command that takes longer is killed: hung=1, status 99 (120)
     --grace MS        how long descendants may take to go after its end (1000)
+    --slow N          a machine N times slower: all times above are so much longer
     --samples FILE    every 50 ms a JSON line: ms, rss_kb, fds, zombies (of the command)
 
 It is a child subreaper: whatever the command or its descendants leave running comes
 back here. Ends with the command's status, 128 + n for a signal.
 """
-import ctypes
-import json
+import _ctypes  # started hundreds of times: ctypes, signal and json take twice as long
+import _signal as signal
 import os
-import signal
+import select
 import sys
 import time
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def prctl(*args):
+    return _ctypes.call_function(_ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl"), args)
 
 
 def descendants(top):
@@ -54,7 +61,7 @@ def sample(pid, start):
 
 
 def parse(argv):
-    o = {"info": None, "at": [], "limit": 120.0, "grace": 1000, "samples": None}
+    o = {"info": None, "at": [], "limit": 120.0, "grace": 1000, "samples": None, "slow": 1}
     i = 0
     while argv[i] != "--":
         name, value = argv[i][2:], argv[i + 1]
@@ -64,14 +71,15 @@ def parse(argv):
         else:
             o[name] = type(o[name])(value) if o[name] is not None else value
         i += 2
-    o["at"].sort()
+    o["at"] = sorted((at * o["slow"], sig) for at, sig in o["at"])
+    o["limit"] *= o["slow"]
+    o["grace"] *= o["slow"]
     return o, argv[i + 1:]
 
 
 def main():
     o, cmd = parse(sys.argv[1:])
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(36, 1, 0, 0, 0):  # PR_SET_CHILD_SUBREAPER
+    if prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         sys.exit("watch.py: cannot become a subreaper")
     for s in (signal.SIGPIPE, signal.SIGXFSZ):  # as a shell would start it
         signal.signal(s, signal.SIG_DFL)
@@ -83,6 +91,8 @@ def main():
         except OSError as e:
             os.write(2, ("watch.py: %s: %s\n" % (cmd[0], e.strerror)).encode())
         os._exit(127)
+    end = select.poll()
+    end.register(os.pidfd_open(pid), select.POLLIN)
     samples = open(o["samples"], "w") if o["samples"] else None
     next_sample, hung = 0.0, 0
     while True:
@@ -96,7 +106,7 @@ def main():
             next_sample = now + 0.05
             s = sample(pid, start)
             if s:
-                samples.write(json.dumps(s) + "\n")
+                samples.write("{%s}\n" % ", ".join('"%s": %d' % kv for kv in s.items()))
         if now > o["limit"]:
             hung = 1
             for p in [pid] + list(descendants(pid)):
@@ -106,7 +116,8 @@ def main():
                     pass
             got, status, usage = os.wait4(pid, 0)
             break
-        time.sleep(0.002 if now < 1 else 0.01)
+        due = [o["limit"]] + [at for at, _ in o["at"][:1]] + ([next_sample] if samples else [])
+        end.poll(max(0, min(due) - now) * 1000)
     elapsed = time.monotonic() - start
     if samples:
         samples.close()
