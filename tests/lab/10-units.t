@@ -1,6 +1,8 @@
 #!/bin/sh
 # tests/lab/10-units.t: the unit tests and a few seeds of the simulation, on this kernel.
 . "$(dirname "$0")/../lib/tap.sh"
+# What is for root alone skips, for a user.
+[ -n "$root" ] || unset KNIT_MUST_RUN
 for t in "$B"/tests/unit/*; do
 	"$t" >"$T/out" 2>"$T/err"
 	rc=$?
