@@ -289,7 +289,7 @@ $(B)/fault/knit-worker-evil: $(filter-out $(B)/stub/sandbox/stub/main.o,$(stub_o
 $(B)/gen/evil_image.o: $(B)/fault/knit-worker-evil
 	@mkdir -p $(@D)
 	$(call stub_image,$<,evil)
-$(B)/fault/knit-sandbox-evil: $(call obj,$(cmd_src)) $(B)/gen/bench_task.o $(B)/gen/evil_image.o $(B)/libknit.a
+$(B)/fault/knit-sandbox-evil: $(call obj,$(cmd_src)) $(B)/gen/bench_task.o $(B)/gen/bench_module.o $(B)/gen/evil_image.o $(B)/libknit.a
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(prog_ldflags) -o $@ $^ $(lib_libs)
