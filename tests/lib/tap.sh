@@ -12,7 +12,8 @@
 #   like GOT ERE NAME  matches                     unlike GOT ERE NAME
 #   js FILE EXPR       Python expression over L (JSON lines) and by (id -> line)
 #   scaled MS          the time for a machine KNIT_SLOW times slower; pause MS: sleep so
-#                      long; slowly FILE: task lines with their times scaled
+#                      long; slowly FILE: task lines with their times scaled (grace_ms
+#                      not: it may not be looser than the policy's)
 #   some N...          these; every KNIT_EVERYth of them where that is set
 #   wait_lines FILE N  until FILE has N lines (or 20 s are over)
 #
@@ -190,7 +191,7 @@ slowly() {
 import re, sys
 text = open(sys.argv[1]).read()
 with open(sys.argv[1], "w") as f:
-    f.write(re.sub(r'(_ms":\s*)(\d+)', lambda m: m[1] + str(int(m[2]) * int(sys.argv[2])), text))
+    f.write(re.sub(r'((?<!grace)_ms":\s*)(\d+)', lambda m: m[1] + str(int(m[2]) * int(sys.argv[2])), text))
 X
 }
 some() {
