@@ -131,6 +131,7 @@ open_all(struct batch *b, struct kn_err *e)
 		return -1;
 	if (kn_batch_open(&o, &ops, &b->lines, e) < 0)
 		return r->opt.keep_dir ? kn_err_wrap(e, "--keep") : -1;
+	r->sup.cwd = r->opt.workdir; /* of a module; tasks have their own */
 	kn_batch_callbacks(b->lines, &cb);
 	if (kn_sup_open(r->policy, &r->host, &r->sup, &cb, &b->sup, e) < 0)
 		return -1;

@@ -209,6 +209,7 @@ go(struct call *c)
 	struct kn_err e = { 0 };
 	int signo = 0, rc;
 
+	r->sup.cwd = r->opt.workdir;
 	r->sup.workers = kn_policy_named(r->policy, "/pool/workers") ? 0 : 1;
 	if (read_input(c, &e) < 0)
 		return kn_say_error(&r->voice, &e);

@@ -115,6 +115,7 @@ launch(struct kn_wk *w, struct kn_err *e)
 	if (kn_launch_start(s->launcher, w->index, w->incarnation, &w->lw, e) < 0)
 		return -1;
 	w->live = true;
+	w->res.up = s->module != NULL;
 	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "spawned pid=%d incarnation=%u",
 	    (int)w->lw.proc.pid, w->incarnation);
 	watched = kn_view_open(w, e) == 0;

@@ -9,6 +9,7 @@
 #include "ipc/park.h"
 #include "supervisor/inner.h"
 
+enum { MEMORY_LOOKS = 16 };
 enum { ERROR_MAX = 64 * 1024 }; /* an encoded error may be larger than payload.max */
 
 /* ---- abort ids ---- */
@@ -165,6 +166,7 @@ kn_call_publish(struct kn_wk *w, struct kn_entry *e)
 	e->area = head.area == KN_AREA_INLINE ? -1 : (int)head.area;
 	if (e->area >= 0)
 		w->res.payload_ns = e->published_ns;
+	w->sup->long_bytes = e->area >= 0 ? head.payload_len : 0;
 	kn_submit_publish(&w->tx, &w->slice, slot, &head, buf);
 	w->to_wake = true;
 	w->slot_task[slot] = e->index;
@@ -373,7 +375,8 @@ kn_call_result(
 		.n = h->payload_len };
 	e->has_result = true;
 	w->results++;
-	if (s->policy->pool.recycle_memory)
+	/* A system call or two: now and then is enough. */
+	if (s->policy->pool.recycle_memory && w->results % MEMORY_LOOKS == 0)
 		ev.memory = kn_launcher_idle_memory(s->launcher, w->index);
 	kn_publish_forget(e);
 	kn_turn_feed(s, &ev);

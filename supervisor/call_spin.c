@@ -10,6 +10,9 @@
 
 enum {
 	SPIN_NS = 50 * 1000,
+	/* A long payload is copied on both sides: that is no pause. */
+	BYTES_A_NS = 2,
+	MORE_NS = 4 * 1000 * 1000,
 	RECENT_NS = 100 * 1000,
 	SPINS_A_LOOK = 64, /* at the clock */
 	SPIN_FAILS = 4,
@@ -43,16 +46,19 @@ kn_call_spin(struct kn_sup *s)
 {
 	uint64_t now, end;
 	uint32_t out = 0, shift;
+	uint64_t more;
 
 	for (uint32_t i = 0; i < s->worker_n; i++)
 		out += s->wk[i].live ? s->wk[i].outstanding : 0;
 	now = s->round_ns;
+	more =
+	    s->long_bytes / BYTES_A_NS < MORE_NS ? s->long_bytes / BYTES_A_NS : MORE_NS;
 	/* The first after a pause is slept for: who calls now and then is not served
 	 * by a CPU that is kept busy, and both may be on one. */
 	if (out == 0 || s->host->cpus < 2 || now < s->no_spin_ns ||
-	    now - s->look_ns > RECENT_NS)
+	    now - s->look_ns > RECENT_NS + 2 * more)
 		return false;
-	for (end = now + SPIN_NS; now < end; now = kn_clock_now()) {
+	for (end = now + SPIN_NS + more; now < end; now = kn_clock_now()) {
 		for (int i = 0; i < SPINS_A_LOOK; i++) {
 			if (has_news(s)) {
 				s->spin_fails = 0;

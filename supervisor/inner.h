@@ -210,6 +210,7 @@ struct kn_sup {
 	uint64_t polled_ns;  /* when descriptors were last looked at */
 	uint64_t no_spin_ns; /* until then waiting is sleeping */
 	uint32_t spin_fails; /* in a row */
+	uint64_t long_bytes; /* of the argument last published */
 	struct kn_job_file *job_files; /* scratch for the job being encoded */
 	size_t job_file_room;
 	char scratch[KN_SCRATCH_BYTES];

@@ -82,7 +82,6 @@ kn_resident_ping(struct kn_wk *w, struct kn_err *e)
 	if (getrandom(&r->ping_nonce, sizeof r->ping_nonce, 0) !=
 	    (ssize_t)sizeof r->ping_nonce)
 		return kn_err_sys(e, KN_EK_HOST, "random bytes for the ping");
-	r->up = true;
 	r->ping_slot = kn_submit_free(&r->tx, &r->slice);
 	if (r->ping_slot < 0)
 		return kn_err_set(e, KN_EK_PROTOCOL, "a fresh lane has no free slot");
@@ -142,7 +141,7 @@ fill_job(const struct kn_sup *s, struct kn_job *j)
 		.argv_n = 1,
 		.env = (const char *const *)s->module->env.v,
 		.env_n = (uint32_t)s->module->env.n,
-		.cwd = "/task",
+		.cwd = s->opt.cwd ? s->opt.cwd : "/task",
 		.limits = { .memory = l->memory,
 		    .pids = l->pids,
 		    .nofile = l->nofile,

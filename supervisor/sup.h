@@ -43,6 +43,8 @@ struct kn_sup_options {
 	 * NULL: what the policy makes of the caller's. */
 	const char *const *env;
 	size_t env_n;
+	const char
+	    *cwd; /* its directory, borrowed for the life of the pool; NULL: /task */
 };
 
 /* policy and host are borrowed. Launches the first workers at once. */

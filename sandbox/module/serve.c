@@ -20,8 +20,10 @@
 
 enum {
 	BATCH_NS = 20 * 1000, /* of work claimed at once, as far as can be told */
-	SPINS_A_LOOK = 64,    /* at the clock and the stop word */
-	ROOM_SPINS = 1000,    /* before sleeping for room */
+	BYTES_A_NS = 2,	      /* copied, about */
+	LONG_NS = 4000 * 1000,
+	SPINS_A_LOOK = 64, /* at the clock and the stop word */
+	ROOM_SPINS = 1000, /* before sleeping for room */
 	ROOM_SLEEP_NS = 1000 * 1000,
 	KEEP_BYTES = 1 << 20, /* of the return area, however long nothing is done */
 };
@@ -178,6 +180,9 @@ run_call(struct kn_mod *m, const struct kn_slot *slot, uint64_t now_ns)
 	if (call->fn && call->fn->run)
 		r = call->fn->run(call);
 	ended_ns = kn_clock_now();
+	m->long_ns = (call->arg_n + call->n) / BYTES_A_NS;
+	if (m->long_ns > LONG_NS)
+		m->long_ns = LONG_NS;
 	if (h->area != KN_AREA_INLINE)
 		kn_payload_free(&m->slice.control->submit_freed, (int)h->area);
 	m->waited = false;
@@ -233,7 +238,8 @@ spin(struct kn_mod *m)
 
 	if (m->record.spin_us == 0)
 		return;
-	until = kn_clock_now() + 1000ull * m->record.spin_us;
+	/* Our only caller copies long payloads before he comes again. */
+	until = kn_clock_now() + 1000ull * m->record.spin_us + m->long_ns;
 	do {
 		for (int i = 0; i < SPINS_A_LOOK; i++) {
 			if (kn_submit_pending(&m->slice))
