@@ -151,15 +151,19 @@ int kn_bench_pool(struct kn_bench *b, struct kn_bench_pool *p, struct kn_err *e)
 /* ---- this program as a child (bench_child.c) ---- */
 
 struct kn_bench_child {
+	bool module; /* calls of the bench's module in place of commands */
 	int pid, in, out;
 	char buf[65536];
 	size_t at, end;
 };
+/* The module that is called, as a file. */
+int kn_bench_module_file(struct kn_bench *b, char *out, size_t n, struct kn_err *e);
 /* run --tasks - */
 int kn_bench_child_start(
     struct kn_bench *b, struct kn_bench_child *c, unsigned workers, struct kn_err *e);
-/* Feed n tasks of argv (JSON), ids from `from` on, and await their results, which must
- * be ok. out_workers, if not NULL, gets a bit for each worker that answered. */
+/* Feed n tasks of argv (JSON; of a module: the name and what follows it), ids from
+ * `from` on, and await their results, which must be ok. out_workers, if not NULL, gets
+ * a bit for each worker that answered. */
 int kn_bench_child_tasks(struct kn_bench_child *c, const char *argv, unsigned from,
     unsigned n, uint32_t *out_workers, struct kn_err *e);
 /* End its input, await it. Accepts one that never started. */

@@ -21,14 +21,14 @@ struct session {
 	struct kn_sup *sup;
 	struct kn_task **task;
 	uint64_t *sent_ns;
-	unsigned sent, answered, idle;
+	unsigned warm, sent, answered;
 	uint64_t t0_ns, t1_ns;
 	bool broken;
 	struct kn_err err;
 };
 
-static int
-module_file(struct kn_bench *b, char *out, size_t n, struct kn_err *e)
+int
+kn_bench_module_file(struct kn_bench *b, char *out, size_t n, struct kn_err *e)
 {
 	KN_OWN_FD int fd = -1;
 
@@ -87,16 +87,27 @@ send(struct session *s, struct kn_task *t)
 	int64_t v;
 
 	if (c->arg) {
-		v = c->arg(c->ctx, s->sent < c->warm ? 0 : s->sent - c->warm);
+		v = c->arg(c->ctx, s->sent < s->warm ? 0 : s->sent - s->warm);
 		memcpy(t->call.arg.bytes, &v, sizeof v);
 	}
-	if (s->sent == c->warm)
+	if (s->sent == s->warm)
 		s->t0_ns = kn_clock_now();
 	if (c->us)
 		*sent_ns = kn_clock_now();
 	s->sent++;
 	if (kn_sup_submit(s->sup, t, &s->err) != 0)
 		give_up(s);
+}
+
+/* With fewer under way than workers, some are never asked for. */
+static bool
+all_serve(struct session *s)
+{
+	uint32_t want = s->c->workers < s->c->depth ? s->c->workers : s->c->depth;
+	struct kn_sup_counts n;
+
+	kn_sup_count(s->sup, &n);
+	return n.workers >= want;
 }
 
 static void
@@ -111,23 +122,24 @@ on_answer(void *ctx, struct kn_task *t, struct kn_outcome *o)
 		    kn_verdict_name(o->verdict), o->error);
 		give_up(s);
 	}
-	if (c->us && s->answered >= c->warm)
+	if (c->us && s->answered >= s->warm)
 		kn_series_add(c->us, (double)(kn_clock_now() - *sent_ns) / 1e3);
 	s->answered++;
 	if (s->broken)
 		return;
-	if (s->answered == c->warm + c->n) {
+	if (s->answered == s->warm && !all_serve(s))
+		s->warm++; /* the warm-up goes on */
+	if (s->answered == s->warm + c->n) {
 		s->t1_ns = kn_clock_now();
 		kn_sup_drain(s->sup);
-	} else if (s->sent < c->warm) {
+	} else if (s->sent < s->warm) {
 		send(s, t);
-	} else if (s->sent == c->warm && s->answered < c->warm) {
-		s->idle++; /* the clock starts when the warm-up is over */
-	} else if (s->sent == c->warm && !c->pace_ms) {
-		s->idle = 0;
-		for (uint32_t i = 0; i < c->depth && s->sent < c->warm + c->n; i++)
+	} else if (s->sent == s->warm && s->answered < s->warm) {
+		; /* the clock starts when the warm-up is over */
+	} else if (s->sent == s->warm && !c->pace_ms) {
+		for (uint32_t i = 0; i < c->depth && s->sent < s->warm + c->n; i++)
 			send(s, s->task[i]);
-	} else if (s->sent < c->warm + c->n && !c->pace_ms) {
+	} else if (s->sent < s->warm + c->n && !c->pace_ms) {
 		send(s, t);
 	}
 }
@@ -137,8 +149,8 @@ on_tick(void *ctx)
 {
 	struct session *s = ctx;
 
-	if (!s->broken && s->sent >= s->c->warm && s->sent == s->answered &&
-	    s->sent < s->c->warm + s->c->n)
+	if (!s->broken && s->sent >= s->warm && s->sent == s->answered &&
+	    s->sent < s->warm + s->c->n)
 		send(s, s->task[0]);
 }
 
@@ -185,7 +197,7 @@ kn_bench_calls(struct kn_bench *b, struct kn_bench_calls *c, struct kn_err *e)
 		    .text = file,
 		    .label = "bench" },
 	};
-	struct session s = { .b = b, .c = c };
+	struct session s = { .b = b, .c = c, .warm = c->warm };
 	const struct kn_sup_callbacks cb = {
 		.ctx = &s, .answer = on_answer, .room = on_room
 	};
@@ -196,7 +208,7 @@ kn_bench_calls(struct kn_bench *b, struct kn_bench_calls *c, struct kn_err *e)
 	struct kn_policy *p = NULL;
 	int rc = -1;
 
-	if (module_file(b, file, sizeof file, e) == 0 &&
+	if (kn_bench_module_file(b, file, sizeof file, e) == 0 &&
 	    kn_policy_load(src, 2, &p, e) == 0 &&
 	    kn_sup_open(p, &b->host, &o, &cb, &s.sup, e) == 0)
 		rc = run(&s, e);

@@ -61,7 +61,7 @@ kn_bench_child_start(
 {
 	char n[16], bind[128];
 	const char *const argv[] = { "knit-sandbox", "run", "--quiet", "--workers", n,
-		"--ro-bind", bind, "--tasks", "-", NULL };
+		c->module ? "--module" : "--ro-bind", bind, "--tasks", "-", NULL };
 	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, rc = -1;
 
 	c->pid = 0;
@@ -69,6 +69,8 @@ kn_bench_child_start(
 	c->at = c->end = 0;
 	snprintf(n, sizeof n, "%u", workers);
 	snprintf(bind, sizeof bind, "%s:" KN_BENCH_TASK, b->task);
+	if (c->module && kn_bench_module_file(b, bind, sizeof bind, e) < 0)
+		return -1;
 	if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
 		kn_err_sys(e, KN_EK_HOST, "make pipes");
 	else
@@ -138,8 +140,9 @@ kn_bench_child_tasks(struct kn_bench_child *c, const char *argv, unsigned from,
 		*out_workers = 0;
 	while (got < n) {
 		while (fed < n && fed - got < AHEAD) {
-			int len = snprintf(text, sizeof text,
-			    "{\"id\":\"t%u\",\"argv\":%s}\n", from + fed, argv);
+			int len =
+			    snprintf(text, sizeof text, "{\"id\":\"t%u\",\"%s\":%s}\n",
+				from + fed, c->module ? "call" : "argv", argv);
 
 			if (kn_fd_write_all(c->in, text, (size_t)len) < 0)
 				return kn_err_sys(e, KN_EK_TASK, "feed run --tasks");

@@ -19,6 +19,7 @@ enum {
 	SETTLE_MS = 1500, /* more than any timer that a task leaves armed */
 	TRIES = 10
 };
+static const char busy_call[] = "\"pause\",\"value\":100000";
 static const char busy[] = "[\"" KN_BENCH_TASK "\",\"pause-us\",\"100000\"]";
 
 struct idle {
@@ -36,8 +37,8 @@ open_pool(struct kn_bench *b, struct idle *x, struct kn_err *e)
 	if (kn_bench_child_start(b, &x->child, WORKERS, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < TRIES && ran != (1u << WORKERS) - 1; i++) {
-		if (kn_bench_child_tasks(
-			&x->child, busy, i * WORKERS, WORKERS, &some, e) < 0)
+		if (kn_bench_child_tasks(&x->child, x->child.module ? busy_call : busy,
+			i * WORKERS, WORKERS, &some, e) < 0)
 			return -1;
 		ran |= some;
 	}
@@ -99,7 +100,10 @@ quiet(struct kn_bench *b, const struct idle *x, struct kn_err *e)
 			    z.switches_other - a.switches_other);
 	snprintf(note, sizeof note, "over %u s, supervisor and %zu processes below it",
 	    ms / 1000, x->n - 1);
-	row_of(b, "ms", "idle pool of 8 workers, CPU", z.cpu_ms - a.cpu_ms, note);
+	row_of(b, "ms",
+	    x->child.module ? "idle module pool of 8, CPU"
+			    : "idle pool of 8 workers, CPU",
+	    z.cpu_ms - a.cpu_ms, note);
 	row_of(b, "", "idle pool, context switches of all kinds", switches, NULL);
 	if (switches == 0) {
 		row_of(b, "", "idle pool, system calls", 0,
@@ -116,8 +120,9 @@ quiet(struct kn_bench *b, const struct idle *x, struct kn_err *e)
 static void
 memory(struct kn_bench *b, const struct idle *x)
 {
-	struct kn_bench_row *r = kn_bench_row(
-	    b, "M13", "MiB", "memory (PSS) per idle worker, stub and launcher");
+	struct kn_bench_row *r = kn_bench_row(b, "M13", "MiB",
+	    "memory (PSS) per idle worker, stub and launcher%s",
+	    x->child.module ? " and module" : "");
 	struct kn_series s = { 0 };
 	double kib = 0;
 	bool resident = false;
@@ -143,12 +148,15 @@ memory(struct kn_bench *b, const struct idle *x)
 	kn_series_fini(&s);
 }
 
-void
-kn_bench_idle(struct kn_bench *b)
+static void
+idle(struct kn_bench *b, bool module)
 {
 	static struct idle x;
 	struct kn_err e = { 0 };
-	int rc = open_pool(b, &x, &e);
+	int rc;
+
+	x.child.module = module;
+	rc = open_pool(b, &x, &e);
 
 	if (rc == 0 && kn_bench_wants(b, 8))
 		rc = quiet(b, &x, &e);
@@ -157,7 +165,16 @@ kn_bench_idle(struct kn_bench *b)
 	if (kn_bench_child_end(&x.child, rc == 0 ? &e : NULL) < 0 && rc == 0)
 		rc = -1;
 	if (rc < 0)
-		kn_bench_note(kn_bench_row(b, kn_bench_wants(b, 8) ? "M8" : "M13", "",
-				  "idle pool of 8 workers"),
+		kn_bench_note(
+		    kn_bench_row(b, kn_bench_wants(b, 8) ? "M8" : "M13", "",
+			"idle %s of 8 workers", module ? "module pool" : "pool"),
 		    "%s", e.msg);
+}
+
+void
+kn_bench_idle(struct kn_bench *b)
+{
+	idle(b, false);
+	if (!kn_bench_ending(b))
+		idle(b, true);
 }

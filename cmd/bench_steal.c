@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cmd/bench.h"
+#include "cmd/bench_call.h"
 #include "ipc/clock.h"
 
 /* ---- M10 ---- */
@@ -74,6 +75,8 @@ mix_task(void *ctx, int i, const char *argv[4])
 	return 0;
 }
 
+static void steal_calls(struct kn_bench *b, const struct mix *m);
+
 void
 kn_bench_steal(struct kn_bench *b)
 {
@@ -117,18 +120,75 @@ kn_bench_steal(struct kn_bench *b)
 	kn_series_fini(&with);
 	kn_series_fini(&without);
 	kn_series_fini(&ideal);
+	if (rc == 0 && !kn_bench_ending(b))
+		steal_calls(b, &m);
+}
+
+/* The same by a module: its calls are handed over in microseconds, so all are at once.
+ */
+static int64_t
+mix_call(void *ctx, unsigned i)
+{
+	const struct mix *m = ctx;
+
+	return m->us[i];
+}
+
+static void
+steal_calls(struct kn_bench *b, const struct mix *m)
+{
+	struct kn_bench_row *on = kn_bench_row(
+	    b, "M10", "ms", "uneven calls of a module, makespan, 4 workers");
+	struct kn_bench_row *off =
+	    kn_bench_row(b, "M10", "ms", "the same calls without stealing");
+	struct kn_series with = { 0 }, without = { 0 }, ideal = { 0 };
+	struct kn_bench_calls c = { .name = "pause",
+		.workers = WORKERS,
+		.depth = (uint32_t)m->n,
+		.arg = mix_call,
+		.ctx = (void *)(uintptr_t)m,
+		.warm = 4 * WORKERS,
+		.n = (unsigned)m->n };
+	uint64_t t0 = kn_clock_now();
+	struct kn_err e = { 0 };
+	int rc = 0;
+
+	for (unsigned i = 0; rc == 0 && kn_bench_another(b, i, t0, 25000); i++) {
+		kn_series_add(&ideal, ideal_ms(m));
+		c.no_steal = false;
+		if ((rc = kn_bench_calls(b, &c, &e)) < 0)
+			break;
+		kn_series_add(&with, c.ms);
+		c.no_steal = true;
+		if ((rc = kn_bench_calls(b, &c, &e)) == 0)
+			kn_series_add(&without, c.ms);
+	}
+	if (rc < 0)
+		kn_bench_note(on, "%s", e.msg);
+	kn_bench_compare(on, &with, &ideal, "ideal list schedule");
+	kn_bench_at_most(on, 1.1);
+	kn_bench_compare(off, &without, &ideal, "ideal list schedule");
+	kn_series_fini(&with);
+	kn_series_fini(&without);
+	kn_series_fini(&ideal);
 }
 
 /* ---- M11 ---- */
 
-enum { MANY = 20000, FIRST = 1000, CHUNK = 1000, BUDGET_MS = 40000 };
+enum {
+	MANY = 20000,
+	MANY_CALLS = 1000000,
+	FIRST = 1000,
+	CHUNK = 1000,
+	BUDGET_MS = 40000
+};
 
 /* Tasks from..to, as far as time allows; *out_n: how many there were in all. */
 static int
 feed(struct kn_bench *b, struct kn_bench_child *c, unsigned from, unsigned to,
     unsigned *out_n, struct kn_err *e)
 {
-	static const char argv[] = "[\"" KN_BENCH_TASK "\"]";
+	const char *argv = c->module ? "\"nothing\"" : "[\"" KN_BENCH_TASK "\"]";
 	uint64_t t0 = kn_clock_now();
 
 	for (*out_n = from; *out_n < to;) {
@@ -154,18 +214,21 @@ peak(const struct kn_bench_child *c, struct kn_series *s, struct kn_err *e)
 	return 0;
 }
 
-void
-kn_bench_long(struct kn_bench *b)
+static void
+many(struct kn_bench *b, bool module)
 {
-	struct kn_bench_row *r =
-	    kn_bench_row(b, "M11", "MiB", "supervisor's peak memory at the end");
-	unsigned first = b->quick ? FIRST / 5 : FIRST, all = b->quick ? FIRST : MANY;
+	struct kn_bench_row *r = kn_bench_row(b, "M11", "MiB",
+	    "supervisor's peak memory after many %s", module ? "calls" : "commands");
+	unsigned most = module ? MANY_CALLS : MANY;
+	unsigned first = b->quick ? FIRST / 5 : FIRST, all = b->quick ? FIRST : most;
 	struct kn_series s = { 0 }, f = { 0 };
 	static struct kn_bench_child c;
 	unsigned done = 0, again;
 	struct kn_err e = { 0 };
-	int rc = kn_bench_child_start(b, &c, 2, &e);
+	int rc;
 
+	c.module = module;
+	rc = kn_bench_child_start(b, &c, 2, &e);
 	if (rc == 0)
 		rc = feed(b, &c, 0, first, &done, &e);
 	if (rc == 0)
@@ -178,12 +241,21 @@ kn_bench_long(struct kn_bench *b)
 		rc = -1;
 	if (rc < 0)
 		kn_bench_note(r, "%s", e.msg);
-	kn_bench_note(r, "run --tasks, after %u exec tasks against after %u%s", done,
-	    first, done < all ? "; no time for more" : "");
+	kn_bench_note(r, "run --tasks, after %u %s against after %u%s", done,
+	    module ? "calls" : "exec tasks", first,
+	    done < all ? "; no time for more" : "");
 	if (s.n && f.n && s.v[0] < f.v[0])
 		kn_bench_note(r, "VmHWM is the kernel's estimate: it can go down");
 	kn_bench_compare(r, &s, &f, "after the first tasks");
 	kn_bench_at_most(r, 1.05);
 	kn_series_fini(&s);
 	kn_series_fini(&f);
+}
+
+void
+kn_bench_long(struct kn_bench *b)
+{
+	many(b, false);
+	if (!kn_bench_ending(b))
+		many(b, true);
 }

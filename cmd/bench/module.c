@@ -1,6 +1,7 @@
 /* cmd/bench/module.c: the module that `bench` calls: nothing, and its argument. */
 #include <knit/task.h>
 #include <string.h>
+#include <time.h>
 
 KNIT_TASK(nothing)
 {
@@ -19,16 +20,15 @@ KNIT_TASK(echo)
 	return knit_result_commit(call, n);
 }
 
-/* Computes for so many microseconds. */
-KNIT_TASK(busy)
+/* Sleeps for so many microseconds. */
+KNIT_TASK(pause)
 {
+	struct timespec t;
 	int64_t us;
-	uint64_t end;
 
 	if (knit_arg_i64(call, &us) < 0)
 		return -1;
-	end = knit_now_ns() + (uint64_t)us * 1000;
-	while (knit_now_ns() < end)
-		;
-	return 0;
+	t.tv_sec = us / 1000000;
+	t.tv_nsec = us % 1000000 * 1000;
+	return nanosleep(&t, NULL);
 }
