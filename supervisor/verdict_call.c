@@ -105,6 +105,8 @@ void
 kn_verdict_of_call(
     const struct kn_verdict_in *in, const struct kn_call_in *c, struct kn_outcome *o)
 {
+	o->value = (struct kn_value){ 0 };
+	o->soft = false;
 	if (in->how != KN_HOW_RESULT) {
 		kn_verdict_of(in, o);
 		return;
