@@ -119,8 +119,8 @@ void kn_mod_wait_for_room(struct kn_mod *m, unsigned round);
 
 void kn_mod_error_clear(struct kn_mod_error *e);
 /* Add a link; false if there are eight. */
-bool kn_mod_error_add(
-    struct kn_mod_error *e, const char *name, const char *format, va_list ap);
+bool kn_mod_error_add(struct kn_mod_error *e, const char *name, const char *format,
+    va_list ap) KNIT_PRINTF(3, 0);
 void kn_mod_error_set(struct kn_mod_error *e, const char *name, const char *format, ...)
     KNIT_PRINTF(3, 4);
 

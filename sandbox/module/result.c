@@ -18,6 +18,7 @@ kn_mod_error_clear(struct kn_mod_error *e)
 	e->e.n = 0;
 }
 
+KNIT_PRINTF(2, 0)
 static void
 put(char *to, const char *format, va_list ap)
 {

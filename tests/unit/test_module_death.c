@@ -241,9 +241,12 @@ a_task_that_closes_the_doorbell_ends_its_worker(void **state)
 	(void)state;
 	resident_start(&R, &o);
 	assert_int_equal(resident_ping(&R).kind, KN_REQ_PING);
+	/* Each result was published before the bell was missed, and that is noticed
+	 * when it is needed: when we sleep. */
 	h = resident_call(&R, 3, "close_all", KN_TYPE_NULL, NULL, 0);
-	/* Its result was published before the bell was missed. */
 	assert_int_equal(h.type, KN_TYPE_NULL);
+	for (int i = 0; i < 1000 && h.kind; i++)
+		h = resident_call(&R, 3, NULL, KN_TYPE_NULL, NULL, 0);
 	assert_true(with_70(resident_status(&R)));
 	assert_true(read(R.err, said, sizeof said - 1) > 0);
 	assert_non_null(strstr(said, "the doorbell is gone"));
