@@ -172,10 +172,7 @@ cap_memory(const struct kn_cgroup_tree *t, int fd, uint64_t memory)
 		return -1;
 	if (kn_cgroup_dir_write_u64(fd, "memory.memsw.limit_in_bytes", memory) == 0)
 		return 0;
-	if (errno != ENOENT && errno != EOPNOTSUPP)
-		return -1;
-	kn_cgroup_dir_write(fd, "memory.swappiness", "0");
-	return 0;
+	return errno == ENOENT || errno == EOPNOTSUPP ? 0 : -1;
 }
 
 /* A directory made now; what a predecessor left there, whose processes had not gone at

@@ -247,6 +247,10 @@ kn_cgroup_trees_open(const struct kn_cgroup_where *w, const char *name,
 		if (seen || tree_open(v1[i]->dir, false, name, &trees[n]) < 0)
 			continue;
 		trees[n].ctl = v1_controllers(&trees[n]) & ~have;
+		/* What is made in it takes that over: no swap for tasks, also where the
+		 * kernel does not count it (memory.memsw). */
+		if (trees[n].ctl & KN_CTL_MEMORY)
+			kn_cgroup_dir_write(trees[n].pool_fd, "memory.swappiness", "0");
 		have |= trees[n].ctl;
 		if (trees[n].ctl != 0)
 			n++;

@@ -3,8 +3,10 @@
  */
 #include "sandbox_test.h"
 
+#include "sandbox/cgroup.h"
 #include "sandbox/cgroup_delegated.h"
 #include "sandbox/cgroup_find.h"
+#include "sandbox/cgroup_tree.h"
 
 static char dir[64];
 
@@ -109,6 +111,45 @@ controllers_of_v1_need_no_v2(void **state)
 	refused(&w, "may not be written");
 }
 
+/* memory.memsw is not on every v1 machine, and a group takes its swappiness from the
+ * one above it when it is made. */
+static void
+a_worker_s_group_of_v1_does_not_swap(void **state)
+{
+	struct kn_cgroup *g = NULL;
+	struct kn_err e = { 0 };
+	int fds[KN_CGROUP_TREES_MAX];
+	unsigned seen = 0;
+
+	(void)state;
+	for (uint32_t workers = 1; workers <= 2; workers++) {
+		OK(kn_cgroup_open(test_pool_id, workers, &g, &e), e);
+		OK(kn_cgroup_prepare(g, 0, 16 << 20, 0, &e), e);
+		size_t n = kn_cgroup_join_fds(g, 0, fds, KN_CGROUP_TREES_MAX);
+		for (size_t i = 0; i < n; i++) {
+			char link[64], path[512], text[8] = "";
+			ssize_t len;
+			int fd;
+
+			snprintf(link, sizeof link, "/proc/self/fd/%d", fds[i]);
+			len = readlink(link, path, sizeof path - 32);
+			assert_true(len > 0);
+			path[len] = '\0';
+			memcpy(strrchr(path, '/') + 1, "memory.swappiness", 18);
+			fd = open(path, O_RDONLY | O_CLOEXEC);
+			if (fd < 0)
+				continue;
+			assert_true(read(fd, text, sizeof text - 1) > 0);
+			assert_string_equal(text, "0\n");
+			close(fd);
+			seen++;
+		}
+		kn_cgroup_close(g);
+	}
+	if (seen == 0)
+		print_message("  not here: no memory cgroup of v1\n");
+}
+
 int
 main(void)
 {
@@ -119,6 +160,7 @@ main(void)
 		WITH_GROUP(files_that_are_not_ours_are_named),
 		cmocka_unit_test(no_hierarchy_at_all_is_said),
 		WITH_GROUP(controllers_of_v1_need_no_v2),
+		cmocka_unit_test(a_worker_s_group_of_v1_does_not_swap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
