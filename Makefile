@@ -193,7 +193,8 @@ $(B)/libknit.so: $(B)/libknit.so.$(SOVERSION)
 	@ln -sf $(<F) $@
 $(B)/gen/libknit.pc: Makefile
 	@mkdir -p $(@D)
-	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$(INCLUDEDIR)' '' 'Name: libknit' \
+	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))' \
+	  'includedir=$(patsubst $(PREFIX)/%,$${prefix}/%,$(INCLUDEDIR))' '' 'Name: libknit' \
 	  'Description: run untrusted commands in a pool of sandboxed workers' 'Version: $(VERSION)' \
 	  'Requires.private: $(need)' 'Libs: -L$${libdir} -lknit' 'Libs.private: -pthread' \
 	  'Cflags: -I$${includedir}' > $@
@@ -238,7 +239,8 @@ api_bin := $(patsubst tests/lib_api/%.c,$(B)/tests/lib_api/%,$(filter tests/lib_
 $(B)/tests/lib_api/%: tests/lib_api/%.c $(B)/libknit.so tests/lib_api/api.h
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Iinclude -O1 -g $(warn) -Wno-unused-function $(san) -MMD -MP -o $@ $< \
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Iinclude -O1 -g $(warn) -Wno-unused-function $(san) -MMD -MP \
+	  -DKNIT_TEST_MODULE_DIR='"$(abspath $(B))/tests/module"' -o $@ $< \
 	  -L$(B) -Wl,-rpath,$(abspath $(B)) -lknit -lcmocka -pthread
 
 probe_src := $(sort $(wildcard tests/probes/*.c))
@@ -322,7 +324,7 @@ check-lint:
 check-unit: $(unit_bin)
 	@for t in $(unit_bin); do echo "== $$t"; $$t || exit 1; done
 .PHONY: check-api
-check-api: $(api_bin) all
+check-api: $(api_bin) $(module_test_so) all
 	@for t in $(api_bin); do echo "== $$t"; $$t || exit 1; done
 SIM_ARGS ?=
 check-sim: $(sim_bin)
@@ -387,10 +389,11 @@ install: all $(pc_files)
 	install -m 644 $(preset_json) $(DESTDIR)$(DATADIR)/policies/
 	$(if $(wildcard policies/schemas/*.json),install -m 644 $(wildcard policies/schemas/*.json) $(DESTDIR)$(DATADIR)/schemas/)
 	install -m 644 README.md NEWS.md SECURITY.md LICENSE $(DESTDIR)$(DOCDIR)/
-	install -d $(DESTDIR)$(INCLUDEDIR)/knit $(DESTDIR)$(PKGCONFIGDIR) $(DESTDIR)$(DOCDIR)/examples/module
+	install -d $(DESTDIR)$(INCLUDEDIR)/knit $(DESTDIR)$(PKGCONFIGDIR) $(DESTDIR)$(DOCDIR)/examples/module $(DESTDIR)$(DOCDIR)/examples/embed
 	install -m 644 $(public_h) $(DESTDIR)$(INCLUDEDIR)/knit/
 	install -m 644 $(pc_files) $(DESTDIR)$(PKGCONFIGDIR)/
 	install -m 644 $(example_files) $(DESTDIR)$(DOCDIR)/examples/module/
+	install -m 644 examples/embed/Makefile examples/embed/pool.c $(DESTDIR)$(DOCDIR)/examples/embed/
 	for m in $(man_pages); do s=$${m##*.}; install -d $(DESTDIR)$(MANDIR)/man$$s && \
 	  install -m 644 $$m $(DESTDIR)$(MANDIR)/man$$s/ || exit 1; done
 uninstall:

@@ -15,7 +15,8 @@ kn_lib_enter(struct knit_pool *p, const char *what, struct knit_error *e)
 		    "the pool is another process's: that of before a fork");
 	if (p->closed)
 		return kn_lib_fail(e, KNIT_E_CLOSED, "the pool is closed");
-	if (what && p->calling && pthread_equal(p->caller, pthread_self()))
+	if (what && ((p->calling && pthread_equal(p->caller, pthread_self())) ||
+			(p->leading && pthread_equal(p->leader, pthread_self()))))
 		return kn_lib_fail(e, KNIT_E_USAGE, "%s: not from a callback", what);
 	return 0;
 }

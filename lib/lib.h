@@ -142,6 +142,8 @@ struct knit_pool {
 	int stop, stop_told; /* 0, 1 asked to end, 2 kill */
 	pthread_t leader, caller;
 	int wake_fd;
+	void (*say)(void *ctx, unsigned worker, const char *line);
+	void *say_ctx;
 	unsigned users; /* threads inside of a wait or a dispatch */
 	struct kn_err fail;
 	struct kn_job_list inbox, finished, calls;

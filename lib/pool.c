@@ -77,6 +77,15 @@ on_room(void *ctx)
 }
 
 static void
+on_say(void *ctx, uint32_t worker, const char *line)
+{
+	struct knit_pool *p = ctx;
+
+	if (p->say)
+		p->say(p->say_ctx, worker, line);
+}
+
+static void
 on_wake(void *ctx, int fd, short revents)
 {
 	struct knit_pool *p = ctx;
@@ -114,7 +123,7 @@ static int
 open_sup(struct knit_pool *p, const struct knit_pool_options *o, struct knit_error *e)
 {
 	const struct kn_sup_callbacks cb = {
-		.ctx = p, .answer = on_answer, .room = on_room
+		.ctx = p, .answer = on_answer, .room = on_room, .say = on_say
 	};
 	const struct kn_sup_options so = {
 		.workers = o->workers,
@@ -168,6 +177,8 @@ prepare(struct knit_pool *p, struct knit_policy *policy,
 		raise_nofile();
 	p->lazy = o->flags & KNIT_POOL_LAZY;
 	p->jobs_max = o->jobs_max;
+	p->say = o->say;
+	p->say_ctx = o->say_ctx;
 	return 0;
 }
 

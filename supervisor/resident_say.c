@@ -1,6 +1,6 @@
-/* supervisor/resident_say.c: what a module prints, shown on our stderr: by the line,
- * named by its worker, with every control character made visible, and no more of it
- * than the policy captures of a command.
+/* supervisor/resident_say.c: what a module prints, shown on our stderr, or embedded
+ * handed on: by the line, named by its worker, with every control character made
+ * visible, and no more of it than the policy captures of a command.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +20,11 @@ show(struct kn_wk *w, const char *text, size_t n)
 	int len;
 
 	kn_err_printable(clean, sizeof clean, text, (int)n);
+	if (w->sup->opt.embedded) {
+		if (w->sup->cb.say)
+			w->sup->cb.say(w->sup->cb.ctx, w->index, clean);
+		return;
+	}
 	len = snprintf(line, sizeof line, "w%u: %s\n", w->index, clean);
 	(void)kn_fd_write_all(STDERR_FILENO, line, (size_t)len);
 }

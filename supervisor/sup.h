@@ -25,6 +25,9 @@ struct kn_sup_callbacks {
 	void (*answer)(void *ctx, struct kn_task *t, struct kn_outcome *o);
 	/* There is room for another kn_sup_submit(). */
 	void (*room)(void *ctx);
+	/* Embedded, kind module: a line that a module printed, made printable; else it
+	 * goes to stderr. NULL: dropped. */
+	void (*say)(void *ctx, uint32_t worker, const char *line);
 };
 struct kn_sup_options {
 	uint32_t workers;    /* 0: policy, else machine */

@@ -92,6 +92,7 @@ void knit_policy_free(struct knit_policy *policy);
 
 /* ---- jobs: one command or call each ---- */
 
+/* A job belongs to one thread until it is submitted. */
 struct knit_job;
 
 enum knit_limit { /* may only be tighter than the policy's */
@@ -232,6 +233,11 @@ struct knit_pool_options { /* filled by knit_pool_options_init(), then changed *
 	unsigned flags;	 /* enum knit_pool_flag */
 	/* "K=V", NULL-terminated: what a policy may inherit from. NULL: environ. */
 	const char *const *env;
+	/* What a module prints, line by line, every control character made visible; by
+	 * a thread that waits or dispatches, from within: it may submit and cancel, not
+	 * wait. NULL: dropped. */
+	void (*say)(void *ctx, unsigned worker, const char *line);
+	void *say_ctx;
 };
 void knit_pool_options_init(struct knit_pool_options *o, size_t size);
 

@@ -1,0 +1,174 @@
+/* tests/lib_api/test_module.c: calls of a module through libknit. */
+#include "api.h"
+
+/* Of tests/module/basic.c. */
+static struct knit_policy *
+policy_of_module(void)
+{
+	struct knit_policy *own = knit_policy_new("default");
+	const char *dir = getenv("KNIT_TEST_MODULES");
+	char value[4096];
+
+	snprintf(value, sizeof value, "%s/basic.so", dir ? dir : KNIT_TEST_MODULE_DIR);
+	OK(knit_policy_set(own, "/pool/kind", "module", &err));
+	OK(knit_policy_set(own, "/pool/module", value, &err));
+	OK(knit_policy_check(own, &err));
+	return own;
+}
+
+static struct knit_pool *
+module_pool(struct knit_policy *own, unsigned workers)
+{
+	struct knit_pool_options o;
+	struct knit_pool *p = NULL;
+
+	knit_pool_options_init(&o, sizeof o);
+	o.workers = workers;
+	OK(knit_pool_open(own, &o, &p, &err));
+	return p;
+}
+
+static struct knit_job *
+call(const char *name, enum knit_type type, const void *bytes, size_t n)
+{
+	struct knit_job *job = knit_job_call(name);
+
+	assert_int_equal(knit_job_set_arg(job, type, bytes, n), 0);
+	return job;
+}
+
+static void
+a_value_goes_in_and_comes_back(void **state)
+{
+	struct knit_policy *own = policy_of_module();
+	struct knit_pool *p = module_pool(own, 2);
+	static const char text[] = "h\xc3\xa4llo";
+	const int64_t numbers[] = { 1, -2, INT64_MAX };
+	char *large = calloc(1, 1 << 20);
+	struct knit_job *job;
+	const struct knit_outcome *o;
+
+	(void)state;
+	memset(large, 7, 1 << 20);
+	const struct {
+		enum knit_type type;
+		const void *bytes;
+		size_t n;
+	} v[] = {
+		{ KNIT_NULL, NULL, 0 },
+		{ KNIT_TEXT, text, sizeof text - 1 },
+		{ KNIT_I64S, numbers, sizeof numbers },
+		{ KNIT_BYTES, large, 1 << 20 },
+	};
+	for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+		job = submit(p, call("echo", v[i].type, v[i].bytes, v[i].n));
+		o = finish(job);
+		is(o, KNIT_OK);
+		assert_int_equal(o->value_type, v[i].type);
+		assert_int_equal(o->value_n, v[i].n);
+		if (v[i].n > 0)
+			assert_memory_equal(o->value, v[i].bytes, v[i].n);
+		knit_job_free(job);
+	}
+	free(large);
+	assert_int_equal(knit_pool_close(p), 0);
+	knit_policy_free(own);
+}
+
+static void
+an_error_comes_with_its_causes_and_a_crash_as_a_signal(void **state)
+{
+	struct knit_policy *own = policy_of_module();
+	struct knit_pool *p = module_pool(own, 1);
+	struct knit_job *job = submit(p, knit_job_call("fail"));
+	const struct knit_outcome *o = finish(job);
+
+	(void)state;
+	is(o, KNIT_EXIT);
+	assert_true(o->cause_n >= 1);
+	assert_non_null(knit_outcome_cause(o, 0)->name);
+	assert_null(knit_outcome_cause(o, o->cause_n));
+	assert_int_equal(o->value_type, 0);
+	knit_job_free(job);
+	job = submit(p, knit_job_call("segv"));
+	is(finish(job), KNIT_SIGNAL);
+	assert_int_equal(knit_job_outcome(job)->signal, SIGSEGV);
+	knit_job_free(job);
+	job = submit(p, knit_job_call("no_such_task"));
+	is(finish(job), KNIT_NOT_FOUND);
+	knit_job_free(job);
+	job = submit(p, call("echo", KNIT_TEXT, "on", 2));
+	is(finish(job), KNIT_OK);
+	knit_job_free(job);
+	assert_int_equal(knit_pool_close(p), 0);
+	knit_policy_free(own);
+}
+
+static void
+a_command_has_no_place_among_calls(void **state)
+{
+	struct knit_policy *own = policy_of_module();
+	struct knit_pool *p = module_pool(own, 1);
+	struct knit_job *job = sh(":");
+
+	(void)state;
+	REFUSED(knit_pool_submit(p, job, &err), KNIT_E_USAGE, "module");
+	knit_job_free(job);
+	assert_int_equal(knit_pool_close(p), 0);
+	knit_policy_free(own);
+}
+
+enum { CALLERS = 4, CALLS = 500 };
+static struct knit_pool *shared;
+
+static void *
+many_calls(void *arg)
+{
+	long wrong = 0;
+
+	for (int64_t i = 0; i < CALLS; i++) {
+		int64_t n = i * 8 + (long)(intptr_t)arg;
+		struct knit_job *job = knit_job_call("echo");
+
+		knit_job_set_arg(job, KNIT_I64, &n, sizeof n);
+		if (knit_pool_submit(shared, job, NULL) < 0 ||
+		    knit_job_wait(job, LONG_MS, NULL) != 1 ||
+		    knit_job_outcome(job)->verdict != KNIT_OK ||
+		    memcmp(knit_job_outcome(job)->value, &n, sizeof n) != 0)
+			wrong++;
+		knit_job_free(job);
+	}
+	return (void *)(intptr_t)wrong;
+}
+
+static void
+threads_call_at_one_time(void **state)
+{
+	struct knit_policy *own = policy_of_module();
+	pthread_t t[CALLERS];
+	void *wrong;
+
+	(void)state;
+	shared = module_pool(own, 2);
+	for (long i = 0; i < CALLERS; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, many_calls, (void *)i), 0);
+	for (int i = 0; i < CALLERS; i++) {
+		pthread_join(t[i], &wrong);
+		assert_ptr_equal(wrong, NULL);
+	}
+	assert_int_equal(knit_pool_close(shared), 0);
+	knit_policy_free(own);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_value_goes_in_and_comes_back),
+		TEST(an_error_comes_with_its_causes_and_a_crash_as_a_signal),
+		TEST(a_command_has_no_place_among_calls),
+		TEST(threads_call_at_one_time),
+	};
+
+	return cmocka_run_group_tests_name("lib_api module", tests, NULL, NULL);
+}
