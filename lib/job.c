@@ -435,7 +435,7 @@ kn_lib_job_ready(struct knit_job *job, const struct kn_policy *p,
 		t->retries = p->pool.retries;
 	if (!t->id && !(t->id = strdup("job")))
 		return kn_lib_nomem(e);
-	if (!t->env && fill_env(job, env) < 0)
+	if (!job->is_call && !t->env && fill_env(job, env) < 0)
 		return kn_lib_nomem(e);
 	t->stdio = KN_STDIO_CAPTURE;
 	t->user = job;

@@ -23,6 +23,10 @@ kn_quiet_begin(struct kn_quiet *q)
 	if (pthread_sigmask(SIG_BLOCK, &set, &q->old) != 0)
 		return;
 	q->on = true;
+	q->was_pending[0] = q->was_pending[1] = false;
+	/* One that was not blocked has not been waiting. */
+	if (sigismember(&q->old, quiet[0]) != 1 && sigismember(&q->old, quiet[1]) != 1)
+		return;
 	sigemptyset(&set);
 	(void)sigpending(&set);
 	for (int i = 0; i < 2; i++)

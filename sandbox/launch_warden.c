@@ -151,10 +151,12 @@ kn_warden_start(struct kn_warden *w, const struct kn_child *c, int clone_fd,
 	if (c->join_n > 0)
 		memcpy(r->join, c->join_fds, c->join_n * sizeof(r->join[0]));
 	r->child.join_fds = r->join;
-	ca.stack = (uint64_t)(uintptr_t)((char *)r + HEAD + GUARD);
-	ca.stack_size = STACK;
-	ca.child_tid = SHARED ? (uint64_t)(uintptr_t)&r->tid : 0;
-	r->tid = SHARED ? 1 : 0;
+	if (SHARED) { /* else it has a copy of ours */
+		ca.stack = (uint64_t)(uintptr_t)((char *)r + HEAD + GUARD);
+		ca.stack_size = STACK;
+		ca.child_tid = (uint64_t)(uintptr_t)&r->tid;
+		r->tid = 1;
+	}
 	/* No handler of the program's may ever run in the warden. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);

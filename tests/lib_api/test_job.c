@@ -217,6 +217,9 @@ a_policy_is_merged_checked_and_outlived_by_its_pools(void **state)
 
 	(void)state;
 	OK(knit_policy_add(own, "default", &err));
+	/* an ordinary user may not have been granted any */
+	OK(knit_policy_set(own, "/allow_degraded",
+	    "[\"cgroup.memory\", \"cgroup.pids\", \"cgroup.cpu\"]", &err));
 	OK(knit_policy_set(own, "/limits/task/stdout", "\"2K\"", &err));
 	OK(knit_policy_bind(own, "/etc/hostname", "/seen", 0, &err));
 	OK(knit_policy_set(own, "/pool/workers", "1", &err));

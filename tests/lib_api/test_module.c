@@ -1,19 +1,29 @@
 /* tests/lib_api/test_module.c: calls of a module through libknit. */
 #include "api.h"
 
-/* Of tests/module/basic.c. */
 static struct knit_policy *
-policy_of_module(void)
+policy_of(const char *module)
 {
 	struct knit_policy *own = knit_policy_new("default");
 	const char *dir = getenv("KNIT_TEST_MODULES");
 	char value[4096];
 
-	snprintf(value, sizeof value, "%s/basic.so", dir ? dir : KNIT_TEST_MODULE_DIR);
+	snprintf(
+	    value, sizeof value, "%s/%s", dir ? dir : KNIT_TEST_MODULE_DIR, module);
 	OK(knit_policy_set(own, "/pool/kind", "module", &err));
 	OK(knit_policy_set(own, "/pool/module", value, &err));
 	OK(knit_policy_check(own, &err));
 	return own;
+}
+
+static unsigned lines;
+
+static void
+count_line(void *ctx, unsigned worker, const char *line)
+{
+	(void)ctx;
+	if (worker < 2 && strcmp(line, "said") == 0)
+		lines++;
 }
 
 static struct knit_pool *
@@ -24,6 +34,7 @@ module_pool(struct knit_policy *own, unsigned workers)
 
 	knit_pool_options_init(&o, sizeof o);
 	o.workers = workers;
+	o.say = count_line;
 	OK(knit_pool_open(own, &o, &p, &err));
 	return p;
 }
@@ -40,7 +51,7 @@ call(const char *name, enum knit_type type, const void *bytes, size_t n)
 static void
 a_value_goes_in_and_comes_back(void **state)
 {
-	struct knit_policy *own = policy_of_module();
+	struct knit_policy *own = policy_of("basic.so");
 	struct knit_pool *p = module_pool(own, 2);
 	static const char text[] = "h\xc3\xa4llo";
 	const int64_t numbers[] = { 1, -2, INT64_MAX };
@@ -78,7 +89,7 @@ a_value_goes_in_and_comes_back(void **state)
 static void
 an_error_comes_with_its_causes_and_a_crash_as_a_signal(void **state)
 {
-	struct knit_policy *own = policy_of_module();
+	struct knit_policy *own = policy_of("basic.so");
 	struct knit_pool *p = module_pool(own, 1);
 	struct knit_job *job = submit(p, knit_job_call("fail"));
 	const struct knit_outcome *o = finish(job);
@@ -107,12 +118,33 @@ an_error_comes_with_its_causes_and_a_crash_as_a_signal(void **state)
 static void
 a_command_has_no_place_among_calls(void **state)
 {
-	struct knit_policy *own = policy_of_module();
+	struct knit_policy *own = policy_of("basic.so");
 	struct knit_pool *p = module_pool(own, 1);
 	struct knit_job *job = sh(":");
 
 	(void)state;
 	REFUSED(knit_pool_submit(p, job, &err), KNIT_E_USAGE, "module");
+	knit_job_free(job);
+	assert_int_equal(knit_pool_close(p), 0);
+	knit_policy_free(own);
+}
+
+static bool
+has_said(void *ctx)
+{
+	return knit_pool_dispatch(ctx, NULL) >= 0 && lines == 1;
+}
+
+static void
+what_a_module_prints_is_handed_on(void **state)
+{
+	struct knit_policy *own = policy_of("says.so");
+	struct knit_pool *p = module_pool(own, 1);
+	struct knit_job *job = submit(p, knit_job_call("say"));
+
+	(void)state;
+	is(finish(job), KNIT_OK);
+	assert_true(comes(has_said, p));
 	knit_job_free(job);
 	assert_int_equal(knit_pool_close(p), 0);
 	knit_policy_free(own);
@@ -144,7 +176,7 @@ many_calls(void *arg)
 static void
 threads_call_at_one_time(void **state)
 {
-	struct knit_policy *own = policy_of_module();
+	struct knit_policy *own = policy_of("basic.so");
 	pthread_t t[CALLERS];
 	void *wrong;
 
@@ -167,6 +199,7 @@ main(void)
 		TEST(a_value_goes_in_and_comes_back),
 		TEST(an_error_comes_with_its_causes_and_a_crash_as_a_signal),
 		TEST(a_command_has_no_place_among_calls),
+		TEST(what_a_module_prints_is_handed_on),
 		TEST(threads_call_at_one_time),
 	};
 
