@@ -85,6 +85,13 @@ struct kn_seccomp_rule {
 
 enum kn_kind { KN_KIND_EXEC, KN_KIND_MODULE };
 enum kn_steal { KN_STEAL_AUTO, KN_STEAL_BROKERED, KN_STEAL_OFF };
+enum kn_balancer { /* in the order of the core's enum kn_balance */
+	KN_BALANCER_FIRST_IDLE,
+	KN_BALANCER_ROUND_ROBIN,
+	KN_BALANCER_RANDOM,
+	KN_BALANCER_FIRST_IDLE_OR_RANDOM,
+	KN_BALANCER_N
+};
 enum kn_launcher_type { KN_LAUNCHER_BWRAP };
 enum kn_network { KN_NET_NONE, KN_NET_HOST };
 enum kn_isolation { KN_ISOLATION_CELL };
@@ -105,6 +112,7 @@ struct kn_policy {
 		uint32_t workers; /* 0: decided by the machine */
 		enum kn_kind kind;
 		enum kn_steal steal;
+		enum kn_balancer balancer;
 		/* MODULE: absolute path of the file, where it is inside, and the text
 		 * for its init hook ("" if none); else NULL */
 		const char *module, *module_at, *init;

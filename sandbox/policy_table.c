@@ -107,6 +107,10 @@ const struct kn_key kn_policy_keys[] = {
 	WORD("/pool/steal", WORDS("auto", "brokered", "off"),
 	    "Whether a task that waits for a busy worker may go to an idle one.",
 	    AT(pool.steal), .later = WORDS("shared")),
+	WORD("/pool/balancer",
+	    WORDS("first-idle", "round-robin", "random", "first-idle-or-random"),
+	    "Which worker gets the next task: of the idle ones, else of those at work.",
+	    AT(pool.balancer)),
 	LATER("/pool/claim", ""),
 	LATER("/pool/region_lanes", ""),
 

@@ -46,6 +46,10 @@ choose_workers(
 	return (uint32_t)(n < KN_WORKERS_MAX ? n : KN_WORKERS_MAX);
 }
 
+_Static_assert((int)KN_BALANCER_N == (int)KN_BALANCE_N &&
+		   (int)KN_BALANCER_RANDOM == (int)KN_BALANCE_RANDOM,
+    "a policy's words are the core's");
+
 static void
 configure(const struct kn_sup *s, uint32_t workers, struct kn_pool_config *c)
 {
@@ -69,6 +73,8 @@ configure(const struct kn_sup *s, uint32_t workers, struct kn_pool_config *c)
 		.backoff_max_ms = BACKOFF_MAX_MS,
 		.crash_loop = CRASH_LOOP,
 		.crash_loop_later = CRASH_LOOP_LATER,
+		.balance = (enum kn_balance)p->pool.balancer,
+		.seed = (uint32_t)s->start_ns,
 		.broker = !s->opt.no_steal,
 		.eager = workers == 1,
 	};

@@ -1,4 +1,4 @@
-/* supervisor/core/assign.c: places, the least loaded lane, and launches; see assign.h.
+/* supervisor/core/assign.c: places, who is next, and launches; see assign.h.
  */
 #include "supervisor/core/assign.h"
 #include "supervisor/core/book.h"
@@ -19,28 +19,72 @@ kn_assign_places(struct kn_pool *p)
 	}
 }
 
-/* The worker with the shortest lane, lowest index first; one that could not build this
- * task's cell before only if there is no other. KN_NIL if none has room. */
+/* xorshift: the core has no other source, and the same seed gives the same run. */
 static uint32_t
-pick(const struct kn_pool *p, uint32_t t)
+random_below(struct kn_pool *p, uint32_t n)
+{
+	p->random ^= p->random << 13;
+	p->random ^= p->random >> 17;
+	p->random ^= p->random << 5;
+	return p->random % n;
+}
+
+/* What the balancer weighs: idle or not, or how many are in the lane. */
+static uint32_t
+load(const struct kn_pool *p, const struct kn_core_worker *k)
+{
+	if (p->c.balance == KN_BALANCE_FIRST_IDLE)
+		return k->lane.n;
+	return k->lane.n > 0 ? 1 : 0;
+}
+
+/* w and best weigh the same, w is the n-th of them; the lower index was found first. */
+static bool
+is_before(struct kn_pool *p, uint32_t w, uint32_t best, uint32_t n)
+{
+	bool idle = p->worker[w].lane.n == 0;
+
+	if (p->c.balance ==
+	    KN_BALANCE_ROUND_ROBIN) /* else best < w <= last, or after */
+		return best <= p->last_w && w > p->last_w;
+	if (p->c.balance == KN_BALANCE_RANDOM ||
+	    (p->c.balance == KN_BALANCE_FIRST_IDLE_OR_RANDOM && !idle))
+		return random_below(p, n) == 0;
+	return false;
+}
+
+/* The worker that the balancer wants next; one that could not build this task's cell
+ * before only if there is no other. KN_NIL if none has room. */
+static uint32_t
+pick(struct kn_pool *p, uint32_t t)
 {
 	uint32_t best = KN_NIL;
-	uint32_t best_cost = KN_NIL;
+	uint32_t best_cost = KN_NIL, equal = 0;
 
 	for (uint32_t w = 0; w < p->worker_n; w++) {
 		const struct kn_core_worker *k = &p->worker[w];
 		if (!k->place || k->blocked_ns != 0 || k->lane.n >= p->c.lane_depth ||
 		    k->lane.n - k->claimed_n >= KN_LANE_SLOTS || !kn_worker_stays(p, w))
 			continue;
-		uint32_t cost = k->lane.n;
+		uint32_t cost = load(p, k);
 		if (p->task[t].avoid == w)
 			cost += p->c.lane_depth;
+		if (cost == best_cost && is_before(p, w, best, ++equal))
+			best = w;
 		if (cost < best_cost) {
 			best = w;
 			best_cost = cost;
+			equal = 1;
 		}
 	}
 	return best;
+}
+
+static void
+give(struct kn_pool *p, uint32_t t, uint32_t w)
+{
+	p->last_w = w;
+	kn_book_publish(p, t, w);
 }
 
 uint32_t
@@ -58,7 +102,7 @@ kn_assign_idle(struct kn_pool *p)
 		uint32_t w = pick(p, t);
 		if (w == KN_NIL || p->worker[w].lane.n > 0)
 			return;
-		kn_book_publish(p, t, w);
+		give(p, t, w);
 	}
 }
 
@@ -84,7 +128,7 @@ kn_assign_deepen(struct kn_pool *p)
 		uint32_t w = pick(p, t);
 		if (w == KN_NIL)
 			return;
-		kn_book_publish(p, t, w);
+		give(p, t, w);
 	}
 }
 

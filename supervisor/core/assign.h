@@ -10,7 +10,7 @@ void kn_assign_places(struct kn_pool *p);
 uint32_t kn_assign_next(struct kn_pool *p);
 /* Queued tasks, oldest first, to workers with an empty lane. */
 void kn_assign_idle(struct kn_pool *p);
-/* The rest to the shortest lanes, up to lane_depth. */
+/* The rest to those who are at work, up to lane_depth. */
 void kn_assign_deepen(struct kn_pool *p);
 /* Launch what is wanted: on demand or all, after the back-off. */
 void kn_assign_spawn(struct kn_pool *p);

@@ -103,6 +103,8 @@ kn_pool_init(void *storage, const struct kn_pool_config *c)
 	memset(storage, 0, l.bytes);
 	p->c = s;
 	p->worker_n = s.worker_n + s.spares;
+	p->last_w = p->worker_n - 1; /* so that the first comes first */
+	p->random = s.seed ? s.seed : 1;
 	p->out_max = kn_pool_actions_max(&s);
 	p->task = (struct kn_core_task *)(void *)(base + l.task);
 	p->worker = (struct kn_core_worker *)(void *)(base + l.worker);

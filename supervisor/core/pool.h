@@ -24,6 +24,15 @@
 
 #include "supervisor/core/event.h"
 
+/* Which worker gets the next task. An idle one always comes before a busy one: */
+enum kn_balance {
+	KN_BALANCE_FIRST_IDLE,	/* the first idle one; else the shortest lane */
+	KN_BALANCE_ROUND_ROBIN, /* the next after the one that was given one last */
+	KN_BALANCE_RANDOM,	/* any idle one; else any that has room */
+	KN_BALANCE_FIRST_IDLE_OR_RANDOM, /* the first idle one; else any */
+	KN_BALANCE_N
+};
+
 struct kn_pool_config {
 	uint32_t worker_n;   /* 1..256 */
 	uint32_t task_max;   /* tasks known at one time, 1..65536 */
@@ -50,8 +59,10 @@ struct kn_pool_config {
 	 * it goes is queued again, no attempt counted. The shell has fed a RESULT for
 	 * the one that it was at, if it knows. */
 	bool calls;
-	bool broker; /* take unclaimed tasks back for idle workers */
-	bool eager;  /* launch all workers at the first event; else on demand */
+	enum kn_balance balance;
+	uint32_t seed; /* of what is random */
+	bool broker;   /* take unclaimed tasks back for idle workers */
+	bool eager;    /* launch all workers at the first event; else on demand */
 };
 
 struct kn_pool;

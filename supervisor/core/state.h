@@ -119,6 +119,8 @@ struct kn_pool {
 	uint64_t spawn_after_ns;
 	uint64_t grace_ns; /* STOP: until when running tasks may end by themselves */
 	struct kn_core_list queue;
+	uint32_t last_w;    /* who was given a task last */
+	uint32_t random;    /* never 0 */
 	uint32_t open;	    /* tasks not answered */
 	uint32_t steals;    /* TAKE_BACKs under way for idle workers */
 	uint32_t claimed_n; /* tasks CLAIMED, all lanes */

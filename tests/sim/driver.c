@@ -27,6 +27,8 @@ configure(struct sim *s)
 	c->crash_loop_later = chance(s, 500) ? (uint32_t)rnd_in(s, 2, 12) : 0;
 	c->broker = chance(s, 700);
 	c->eager = chance(s, 300);
+	c->balance = (enum kn_balance)rnd_in(s, 0, KN_BALANCE_N - 1);
+	c->seed = (uint32_t)rnd_in(s, 0, UINT32_MAX);
 	s->plain = s->honest || chance(s, 400);
 	if (s->plain)
 		return;

@@ -80,7 +80,7 @@ set_key(struct kn_pool_config *c, const char *key, uint64_t v)
 		{ "recycle", &c->recycle_tasks }, { "seconds", &c->recycle_s },
 		{ "spares", &c->spares }, { "backoff", &c->backoff_min_ms },
 		{ "backoff-max", &c->backoff_max_ms }, { "crash-loop", &c->crash_loop },
-		{ "crash-loop-later", &c->crash_loop_later } };
+		{ "crash-loop-later", &c->crash_loop_later }, { "seed", &c->seed } };
 
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
 		if (strcmp(keys[i].key, key) == 0) {
@@ -92,6 +92,8 @@ set_key(struct kn_pool_config *c, const char *key, uint64_t v)
 		c->recycle_memory = v;
 	else if (strcmp(key, "broker") == 0)
 		c->broker = n != 0;
+	else if (strcmp(key, "balance") == 0 && n < KN_BALANCE_N)
+		c->balance = (enum kn_balance)n;
 	else if (strcmp(key, "calls") == 0)
 		c->calls = n != 0;
 	else if (strcmp(key, "eager") == 0)
