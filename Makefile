@@ -88,7 +88,7 @@ stub_obj := $(patsubst %.c,$(B)/stub/%.o,$(stub_src))
 module_obj := $(patsubst %.c,$(B)/module/%.o,$(module_src))
 
 .PHONY: all
-all: $(B)/knit-sandbox $(B)/libknit.so
+all: $(B)/knit-sandbox $(B)/libknit.so $(B)/gen/libknit.pc $(B)/gen/knit-task.pc
 
 # -Wconversion where a silent narrowing would be a hole.
 $(call obj,$(ipc_src) $(filter supervisor/core/%,$(sup_src))): extra := -Wconversion
