@@ -75,7 +75,7 @@ ks run --tasks "$T/tasks"
 is "$(js "$T/out" 'sorted(by["c"]["files"])')" "['out/a.txt', 'out/b.txt', 'out/d.txt']" "collect: what the glob matches"
 is "$(js "$T/out" 'base64.b64decode(by["c"]["files"]["out/d.txt"]["content_b64"])')" "b'\\xff'" "collect: content_b64"
 is "$(js "$T/out" 'by["c"]["files"]["out/b.txt"]["mode"]')" 755 "collect: mode"
-is "$(js "$T/out" 'sorted(by["failed"]["files"]) + sorted(by["killed"]["files"])')" "['r.txt', 'r.txt']" \
+is "$(js "$T/out" '[(by[i]["verdict"], sorted(by[i].get("files", {}))) for i in ("failed", "killed")]')" "[('exit', ['r.txt']), ('timeout', ['r.txt'])]" \
     "collect: also of a task that failed or was ended"
 is "$(v nothing)" ok "collect: nothing matched is no failure"
 ks run --collect '*.txt' --out-dir "$T/tmp/out" -- sh -c 'echo result >r.txt; echo no >r.log'

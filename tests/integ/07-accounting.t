@@ -23,7 +23,7 @@ is "$(js "$T/out" 'min(r["usage"]["max_rss"] for r in L if r["id"].startswith("b
 is "$(js "$T/out" 'sum(r["usage"]["cpu_ms"] for r in L if r["id"].startswith("small")) < sum(r["usage"]["cpu_ms"] for r in L if r["id"].startswith("big")) / 2')" yes "CPU time too: true costs less than half"
 if cgroup_granted; then
 # (the kernel charges in batches: the smallest tasks may not move the counter)
-	is "$(js "$T/out" 'all(r["usage"].get("memory_peak") for r in L if r["id"].startswith("big"))')" yes "with a cgroup: memory_peak is there"
+	peaks_told && is "$(js "$T/out" 'all(r["usage"].get("memory_peak") for r in L if r["id"].startswith("big"))')" yes "with a cgroup: memory_peak is there"
 fi
 
 # CPU time: of a spinner, of children, of orphans, of threads; wall of a sleeper.
@@ -54,7 +54,7 @@ import json
 for i in range(20): print(json.dumps({"id": "t%d" % i, "argv": ["sh", "-c", "while :; do :; done"], "limits": {"task": {"cpu_ms": 50}}}))' >"$T/tasks"
 ks run --tasks "$T/tasks" --workers 1
 is "$(js "$T/out" '{r["verdict"] for r in L}')" "{'cpu-timeout'}" "cpu_ms 50: stopped (C076)"
-is "$(js "$T/out" 'all(50 <= r["usage"]["cpu_ms"] <= 150 * slow for r in L)')" yes "near 50 ms, and the time reported is true (C076)"
+is "$(js "$T/out" 'all(52 - 2 * slow <= r["usage"]["cpu_ms"] <= 150 * slow for r in L)')" yes "near 50 ms, and the time reported is true (C076)"
 "$PY" -c '
 import json
 for i in range(40): print(json.dumps({"id": "t%d" % i, "argv": ["python3", "-S", "-c", "import time\nwhile time.process_time() < 0.12: pass"], "limits": {"task": {"cpu_ms": 100}}}))' >"$T/tasks"

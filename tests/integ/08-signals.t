@@ -8,11 +8,11 @@ v() {
 
 # ---- batch ----
 # t0 and t1 run, the rest waits. `polite` ends at TERM, `deaf` does not.
-"$PY" - >"$T/tasks" <<'X'
-import json
+"$PY" - "$(scaled 5)" >"$T/tasks" <<'X'
+import json, sys
 print(json.dumps({"id": "polite", "argv": ["sh", "-c", "trap 'echo bye; exit 0' TERM; echo up; i=0; while [ $i -lt 300 ]; do sleep 0.1; i=$((i+1)); done"]}))
 print(json.dumps({"id": "deaf", "argv": ["sh", "-c", "trap '' TERM INT HUP; sleep 30; sleep 30"]}))
-for i in range(50): print(json.dumps({"id": "w%d" % i, "argv": ["sleep", "5"]}))
+for i in range(50): print(json.dumps({"id": "w%d" % i, "argv": ["sleep", sys.argv[1]]}))
 X
 for s in TERM:143 INT:130; do
 	sig=${s%:*}
@@ -67,7 +67,7 @@ rm -f "$T/never"
 for s in TERM:5 HUP:6; do
 	sig=${s%:*}
 	watch_opts="--at 600:$sig --limit 20"
-	ks run -- sh -c "trap 'echo got-$sig; exit ${s#*:}' $sig; echo up; i=0; while [ \$i -lt 100 ]; do sleep 0.1; i=\$((i+1)); done"
+	ks run --set "/timeouts/grace_ms=$(scaled 100)" -- sh -c "trap 'echo got-$sig; exit ${s#*:}' $sig; echo up; i=0; while [ \$i -lt 100 ]; do sleep 0.1; i=\$((i+1)); done"
 	is "$rc $(out | tail -n 1)" "${s#*:} got-$sig" "single command: SIG$sig is forwarded, its status is the command's"
 done
 watch_opts="--at 500:TERM --limit 20"

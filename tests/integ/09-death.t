@@ -45,6 +45,7 @@ left_after "after SIGKILL and a next start (C099)"
 import json
 for i in range(200): print(json.dumps({"id": "t%d" % i, "argv": ["sleep", "0.05"]}))
 X
+: >"$T/err"
 "$KS" run --debug lifecycle --workers 4 --tasks "$T/tasks" >"$T/out" 2>"$T/err" &
 pid=$!
 wait_lines "$T/err" 30
@@ -55,13 +56,16 @@ for victim in $(children $pid); do
 done
 wait $pid
 rc=$?
-is "$rc" 1 "two launchers SIGKILLed: the batch ends"
+like "$(err)" 'gone signal 9' "two launchers SIGKILLed: it is seen"
+# (one that had claimed nothing at that moment costs nobody a task)
+is_any "$rc" "0 1" "two launchers SIGKILLed: the batch ends"
 is "$(js "$T/out" 'len(L), len(by)')" "(200, 200)" "two launchers SIGKILLed: each id once"
-like "$(js "$T/out" 'sorted({r["verdict"] for r in L})')" "^\['ok', 'worker-lost'\]$" "two launchers SIGKILLed: ok or worker-lost"
+like "$(js "$T/out" 'sorted({r["verdict"] for r in L})')" "^\['ok'(, 'worker-lost')?\]$" "two launchers SIGKILLed: ok or worker-lost"
 at_most "$(js "$T/out" 'sum(r["verdict"] == "worker-lost" for r in L)')" 2 "two launchers SIGKILLed: at most two tasks lost"
 
 # The stub itself (only the host's root can: it is not the caller's to signal).
 if [ -n "$root" ]; then
+	: >"$T/err"
 	"$KS" run --debug lifecycle --workers 2 --tasks "$T/tasks" >"$T/out" 2>"$T/err" &
 	pid=$!
 	wait_lines "$T/err" 30
@@ -70,13 +74,16 @@ if [ -n "$root" ]; then
 		[ -n "$stub" ] && kill -KILL "$stub" && break
 	done
 	wait $pid
-	is "$? $(js "$T/out" 'len(L), len(by)')" "1 (200, 200)" "a stub SIGKILLed: each id once"
+	is_any $? "0 1" "a stub SIGKILLed: the batch ends"
+	like "$(err)" 'gone status 137' "a stub SIGKILLed: it is seen"
+	is "$(js "$T/out" 'len(L), len(by)')" "(200, 200)" "a stub SIGKILLed: each id once"
 	at_most "$(js "$T/out" 'sum(r["verdict"] != "ok" for r in L)')" 1 "a stub SIGKILLed: at most one task lost"
 else
 	not_here "killing a stub"
 fi
 
 # With retries a lost task is run again.
+: >"$T/err"
 "$KS" run --debug lifecycle --workers 2 --retries 2 --tasks "$T/tasks" >"$T/out" 2>"$T/err" &
 pid=$!
 wait_lines "$T/err" 30
