@@ -16,6 +16,10 @@
 #include "ipc/layout.h"
 #include "sandbox/layer.h"
 
+/* Files that one task may hand back: bytes of one, and of all. */
+#define KN_FILE_BYTES_MAX (16ull << 20)
+#define KN_FILES_BYTES_MAX (64ull << 20)
+
 struct kn_policy;
 struct kn_host;
 struct kn_err;

@@ -13,8 +13,6 @@
 #include "sandbox/launch_int.h"
 
 /* What a task may hand back as files; the result line is built in memory. */
-#define FILE_MAX (16ull << 20)
-#define FILES_MAX (64ull << 20)
 enum { FILES_N = 1000 };
 
 static uint32_t
@@ -88,8 +86,8 @@ kn_launch_boot(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 		.task_bytes = p->fs.task_bytes,
 		.task_inodes = p->fs.task_inodes,
 		.landlock_abi = l->host->landlock_abi,
-		.collect_file_max = FILE_MAX,
-		.collect_total_max = FILES_MAX,
+		.collect_file_max = KN_FILE_BYTES_MAX,
+		.collect_total_max = KN_FILES_BYTES_MAX,
 		.collect_count_max = FILES_N,
 		.worker_bpf = f->worker_bpf,
 		.worker_bpf_n = f->worker_n,

@@ -74,8 +74,9 @@ seen(const struct kn_entry *e, const char *name, uint64_t print, uint32_t what)
 }
 
 static const char *
-check_fd(const struct kn_entry *e, int fd, struct kn_outcome_file *f)
+check_fd(struct kn_entry *e, int fd, struct kn_outcome_file *f)
 {
+	uint64_t room = KN_FILES_BYTES_MAX - e->file_bytes;
 	struct stat st;
 	struct statfs fs;
 	int flags = fcntl(fd, F_GETFL);
@@ -91,11 +92,15 @@ check_fd(const struct kn_entry *e, int fd, struct kn_outcome_file *f)
 		return "files.type";
 	if (fs.f_type != TMPFS_MAGIC)
 		return "files.filesystem";
-	/* larger than /task itself can only be sparse: nobody should read that out */
-	if (st.st_size < 0 || (e->sup->policy->fs.task_bytes &&
-				  (uint64_t)st.st_size > e->sup->policy->fs.task_bytes))
+	/* The stub keeps to these bounds, an honest one; what is read out by us must be
+	 * bounded whatever it says. */
+	if (st.st_size < 0 || (uint64_t)st.st_size > KN_FILE_BYTES_MAX ||
+	    (uint64_t)st.st_size > room) {
 		f->refusal = KN_FILE_TOO_LARGE;
+		return NULL;
+	}
 	f->bytes = (uint64_t)st.st_size;
+	e->file_bytes += f->bytes;
 	f->mode = st.st_mode & 0777;
 	return NULL;
 }
@@ -192,4 +197,5 @@ kn_files_drop(struct kn_entry *e)
 	free(e->files);
 	e->files = NULL;
 	e->file_n = e->file_room = 0;
+	e->file_bytes = 0;
 }

@@ -92,6 +92,7 @@ struct kn_entry {
 	struct kn_io io;
 	struct kn_outcome_file *files;
 	size_t file_n, file_room;
+	uint64_t file_bytes;			/* of those that will be read */
 	struct kn_entry *late_next, *late_prev; /* published, pipes not watched yet */
 	uint64_t late_ns;			/* when they will be; 0: not listed */
 };

@@ -282,6 +282,36 @@ file_twice(struct kn_stub *s)
 	files(s, r, 2, fds, 2, 2);
 }
 
+/* As many as there may be, each as large as /task: nothing but holes. */
+static void
+files_of_holes(struct kn_stub *s)
+{
+	struct kn_slot_head h;
+	struct kn_waiting w;
+	uint8_t bytes[KN_INLINE_MAX];
+	int fd = own_file(200 << 20, O_RDONLY);
+
+	if (fd < 0 || !evil_claim(s, &w, &h))
+		return;
+	for (uint32_t n = 0; n < 1000; n++) {
+		struct kn_blob_w b = { .p = out.body, .cap = sizeof out.body };
+		char name[4] = "aaa";
+
+		for (int k = 0; k < 3; k++)
+			name[k] = (char)('a' + (n >> 4 * k) % 16);
+		kn_blob_str(&b, name);
+		kn_blob_u32(&b, KN_FILE_COLLECT);
+		kn_blob_u32(&b, KN_FILE_OK);
+		out.m = (struct kn_msg){ .type = KN_MSG_FILES,
+			.task = w.task,
+			.gen = w.gen,
+			.bytes = (uint32_t)b.n };
+		put(s, sizeof out.m + b.n, &fd, 1);
+	}
+	evil_answer(&h, bytes, w.task, w.gen, 1000);
+	(void)evil_publish(s, &h, bytes);
+}
+
 static void
 file_fds_beyond(struct kn_stub *s)
 {
@@ -456,6 +486,7 @@ const struct evil_lie evil_sock_lies[] = {
 	{ "file-hole", EVIL_TASK, file_hole },
 	{ "file-terminal", EVIL_TASK, file_terminal },
 	{ "file-twice", EVIL_TASK, file_twice },
+	{ "files-of-holes", EVIL_TASK, files_of_holes },
 	{ "file-fds-beyond", EVIL_TASK, file_fds_beyond },
 	{ "file-changes", EVIL_TASK, file_changes },
 	{ "files-without-end", EVIL_TASK, files_without_end },
