@@ -164,6 +164,7 @@ static int
 run(struct session *s, struct kn_err *e)
 {
 	struct kn_bench_calls *c = s->c;
+	struct kn_sup_counts n;
 	int signo = 0, rc;
 
 	if (make_tasks(s) < 0)
@@ -179,6 +180,13 @@ run(struct session *s, struct kn_err *e)
 		return kn_err_set(e, KN_EK_HOST, "stopped by a signal");
 	if (s->broken)
 		*e = s->err;
+	kn_sup_count(s->sup, &n);
+	if (!s->broken && (n.bugs || n.doorbell_missed)) {
+		kn_err_set(e, KN_EK_BUG,
+		    "%llu events that could not be, %llu bells missed",
+		    (unsigned long long)n.bugs, (unsigned long long)n.doorbell_missed);
+		rc = -1;
+	}
 	c->ms = (double)(s->t1_ns - s->t0_ns) / 1e6;
 	return rc < 0 || s->broken ? -1 : 0;
 }

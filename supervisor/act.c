@@ -228,7 +228,8 @@ act_publish(struct kn_sup *s, const struct kn_action *a)
 		kn_trace_moved(&s->trace, e->task->id, e->serial, e->taken_from,
 		    (int)w->index, e->taken_ns, e->published_ns);
 	e->taken_ns = 0;
-	reply(s, a, KN_EV_PUBLISHED);
+	if (!s->module) /* of calls it is taken for granted */
+		reply(s, a, KN_EV_PUBLISHED);
 }
 
 static void

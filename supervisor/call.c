@@ -350,8 +350,12 @@ kn_call_result(
 	if (!bad && (h->kind != KN_REQ_CALL || !w->ready))
 		bad = "result.kind";
 	e = bad ? NULL : kn_view_entry(w, h->task, h->gen);
-	if (e && !e->claimed)
+	if (e && !e->claimed) {
+		w->quiet = e;
 		kn_view_look_claims(w);
+		w->quiet = NULL;
+		ev.claimed = e->claimed;
+	}
 	if (!bad && !e)
 		bad = "result.task";
 	else if (!bad && !e->claimed)

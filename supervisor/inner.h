@@ -124,6 +124,7 @@ struct kn_wk {
 	uint32_t outstanding; /* published, neither answered nor taken back */
 	int ping_slot;
 	uint64_t ping_nonce;
+	struct kn_entry *quiet; /* its claim is told with its result */
 	bool to_wake; /* something was published to a resident: look if it sleeps */
 	struct kn_resident_wk res; /* kind module */
 	struct kn_err boot_err;	   /* BOOT could not be sent, or BOOT_FAIL came */

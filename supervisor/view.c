@@ -58,6 +58,8 @@ tell_claim(struct kn_wk *w, uint32_t task, uint32_t gen)
 	if (!e || e->claimed)
 		return;
 	e->claimed = true;
+	if (e == w->quiet)
+		return;
 	ev.now_ns = w->sup->module ? w->sup->step_ns : kn_clock_now();
 	if (w->sup->pumping)
 		kn_turn_reply(w->sup, &ev);

@@ -232,6 +232,10 @@ kn_book_publish(struct kn_pool *p, uint32_t t, uint32_t w)
 	a->task = t;
 	a->gen = k->gen;
 	a->attempt = k->runs + 1;
+	if (p->c.calls) {
+		k->state = KN_TASK_PUBLISHED;
+		k->published_ns = p->now_ns;
+	}
 }
 
 void

@@ -77,6 +77,14 @@
  * counted. An infra_fail RESULT is tried again at most twice, elsewhere if there is an
  * elsewhere, no attempt counted; after that it is answered RESULT.
  *
+ * Calls (config `calls`). There may be millions a second, so two events are left out:
+ * PUBLISH is answered only if it failed, and a RESULT with `claimed` set stands for the
+ * CLAIMED of that task too. A worker claims several together and runs them in the order
+ * of the lane. When it goes, the shell feeds a RESULT for the one that it was at, if it
+ * knows; the other claimed ones are queued again, no attempt counted, unless three
+ * workers in a row went with them and had answered nothing. After KILL_TASK the grace
+ * of one that is not the first begins when it is.
+ *
  * After DRAIN, STOP, STOP_NOW or POOL_FAILED a SUBMIT is answered in the same step
  * (CANCELLED; LAUNCH_FAILED after POOL_FAILED). ENDED comes once, when all is answered
  * and every worker is GONE; after POOL_FAILED also without a DRAIN.
@@ -119,6 +127,7 @@ struct kn_event {
 	uint32_t worker, incarnation;
 	uint32_t task, gen;
 	uint64_t begun_ns; /* BEGUN */
+	uint32_t claimed;  /* RESULT, of calls: the claim was seen with it */
 	uint32_t fatal;	   /* SPAWN_FAILED */
 	uint64_t memory;   /* RESULT: what the worker holds when idle, for recycling; 0
 			      unknown */
