@@ -91,6 +91,7 @@ struct kn_mod {
 	unsigned cursor;
 	uint64_t usual_ns; /* how long calls take, by the worst of late */
 	uint64_t long_ns;  /* what the last payloads take to copy */
+	bool cold;	   /* the last wait was a pause */
 	bool waited;	   /* for room, while it answered the present call */
 	struct kn_slot batch[KN_SLOTS];
 	struct kn_mod_abort abort;

@@ -20,6 +20,7 @@
 
 enum {
 	BATCH_NS = 20 * 1000, /* of work claimed at once, as far as can be told */
+	COLD_NS = 200 * 1000, /* a wait that long is a pause */
 	BYTES_A_NS = 2,	      /* copied, about */
 	LONG_NS = 4000 * 1000,
 	SPINS_A_LOOK = 64, /* at the clock and the stop word */
@@ -265,9 +266,14 @@ static void
 wait_for_work(struct kn_mod *m)
 {
 	struct kn_control *c = m->slice.control;
+	uint64_t since = kn_clock_now();
 	uint32_t seen;
 
-	spin(m);
+	/* Who calls now and then is not served by a CPU that is kept busy: it may be
+	 * the one that has to hear of the answer. */
+	if (!m->cold)
+		spin(m);
+	m->cold = false;
 	if (kn_submit_pending(&m->slice))
 		return;
 	seen = kn_park_begin(c);
@@ -277,6 +283,7 @@ wait_for_work(struct kn_mod *m)
 		kn_park(c, seen);
 	else if (!kn_park_for(c, seen, IDLE_NS))
 		give_pages_back(m);
+	m->cold = kn_clock_now() - since > COLD_NS + 2 * m->long_ns;
 }
 
 void
