@@ -301,7 +301,10 @@ static void
 on_stop_acked(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 {
 	(void)ev;
-	enter(p, w, KN_WORKER_ENDING, p->c.grace_ms + (uint64_t)p->c.hard_slack_ms);
+	/* Of calls: a process that has memory to give back, and then its sandbox. */
+	enter(p, w, KN_WORKER_ENDING,
+	    p->c.grace_ms + (uint64_t)p->c.hard_slack_ms +
+		(p->c.calls ? KN_KILL_AGAIN_MS : 0));
 }
 
 static void
