@@ -338,8 +338,11 @@ kn_call_result(
 	const char *bad;
 	struct kn_entry *e;
 
-	bad = h->kind == KN_REQ_PING && !(h->flags & KN_CALL_FAILED) ? NULL
-								     : check_head(w, h);
+	/* A pong has no type; all else of its head is as hostile as that of a result.
+	 */
+	bad = h->kind == KN_REQ_PING && !(h->flags & KN_CALL_FAILED)
+		  ? h->area == KN_AREA_INLINE ? NULL : "ping.area"
+		  : check_head(w, h);
 	if (!bad && !(bytes = copy(w, h, inline_bytes)))
 		return; /* no memory: lost with its worker, which hard_ms ends */
 	if (!bad && h->kind == KN_REQ_PING) {

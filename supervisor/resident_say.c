@@ -46,6 +46,7 @@ end_line(struct kn_wk *w, struct kn_say_stream *p)
 		return;
 	if (p->shown + p->n > cap) {
 		p->cut = true;
+		p->n = 0;
 		show(w, "(it prints more than is shown)", 30);
 		return;
 	}
@@ -60,7 +61,7 @@ put(struct kn_wk *w, struct kn_say_stream *p, const char *bytes, size_t n)
 	for (size_t i = 0; i < n && !p->cut; i++) {
 		if (bytes[i] == '\n' || p->n == sizeof p->line)
 			end_line(w, p);
-		if (bytes[i] != '\n')
+		if (bytes[i] != '\n' && !p->cut)
 			p->line[p->n++] = bytes[i];
 	}
 }

@@ -41,6 +41,12 @@ for word in 0 1 2 3 4 5 6 7 8 9 10 11 12 13; do
 	ks run --module "$M" --workers 2 --timeout 3s --debug lifecycle --tasks "$T/tasks"
 	is "$(judge)" right "control word $word flipped: one answer each, and the other worker's are right"
 done
+for off in 0 4294963200; do
+	tasks false_pong $off 300
+	ks run --module "$M" --workers 2 --timeout 3s --debug lifecycle --tasks "$T/tasks"
+	is "$(judge)" right "a pong whose payload is at $off: one answer each, and the other worker's are right"
+	like "$(cat "$T/err")" "violation field=ping.area" "and it is named"
+done
 tasks scribble_for_ever 7 3000
 ks run --module "$M" --workers 1 --timeout 5s --debug lifecycle --tasks "$T/tasks"
 is "$(js "$T/out" 'len(L) == len(by) == 3001')" yes "alone with a scribbler: still one answer each"

@@ -11,6 +11,8 @@
 
 #include <knit/task.h>
 
+#include "../../ipc/layout.h"
+
 static char *slice;
 static size_t slice_n;
 
@@ -146,4 +148,35 @@ KNIT_TASK(echo)
 
 	return knit_arg_type(call) == KNIT_TEXT ? knit_result_text(call, p, n)
 						: knit_result_bytes(call, p, n);
+}
+
+/* Says in its lane that it is ready, once more, with a payload that lies anywhere. */
+KNIT_TASK(false_pong)
+{
+	struct kn_slot_head pong = {
+		.kind = KN_REQ_PING, .task = UINT32_MAX, .gen = 1
+	};
+	struct kn_control *c;
+	struct kn_slot *slot;
+	uint64_t one = 1;
+	int64_t off;
+
+	if (knit_arg_i64(call, &off) < 0)
+		return -1;
+	find_slice();
+	if (!slice)
+		return knit_fail(call, "Error", "no slice");
+	c = (void *)slice;
+	slot = (void *)(slice + KN_PAGE +
+			(KN_SLOTS * KN_SLOT_BYTES + KN_PAGE - 1) / KN_PAGE * KN_PAGE);
+	slot += KN_SLOTS - 1;
+	pong.payload_off = (uint32_t)off;
+	pong.payload_len = 1 << 20;
+	memcpy(&slot->head, &pong, sizeof pong);
+	__atomic_fetch_xor(
+	    &c->return_published, 1u << (KN_SLOTS - 1), __ATOMIC_SEQ_CST);
+	if (write(5, &one, sizeof one) < 0)
+		return knit_fail(call, "Error", "no bell");
+	sleep(1); /* our own next answer would take the word back */
+	return 0;
 }
