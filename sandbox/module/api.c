@@ -28,22 +28,13 @@ _Static_assert((int)KNIT_F64S == (int)KN_TYPE_F64S, "f64s");
 static int
 set(struct knit_call *call, uint32_t type, const void *bytes, size_t n)
 {
-	void *room;
+	/* What is being returned may lie in a result that was set before: its room is
+	 * given up first, since there may be none for both, and its bytes stay as they
+	 * are until something is written there, which is done here at once. */
+	void *room = kn_mod_result_room(&kn_mod, call, type, n);
 
-	/* What is being returned may lie in a result that was set before. */
-	if (call->area >= 0 && n > KN_INLINE_MAX) {
-		int was = call->area;
-
-		call->area = -1;
-		room = kn_mod_result_room(&kn_mod, call, type, n);
-		if (room)
-			memcpy(room, bytes, n);
-		kn_payload_undo(&kn_mod.pay, was);
-	} else {
-		room = kn_mod_result_room(&kn_mod, call, type, n);
-		if (room && n > 0)
-			memmove(room, bytes, n);
-	}
+	if (room && n > 0)
+		memmove(room, bytes, n);
 	return room ? kn_mod_result_take(&kn_mod, call, type, n) : -1;
 }
 

@@ -160,6 +160,29 @@ the_result_set_last_counts(void **state)
 	}
 }
 
+static int
+start_small(void **state)
+{
+	const struct resident_opts o = { .init = "", .area = 64 << 10 };
+
+	(void)state;
+	resident_start(&R, &o);
+	assert_int_equal(resident_ping(&R).kind, KN_REQ_PING);
+	return 0;
+}
+
+static void
+a_second_result_needs_no_room_beside_the_first(void **state)
+{
+	struct kn_slot_head h = resident_call_i64(&R, 4, "twice", 40000);
+
+	(void)state;
+	assert_int_equal(h.type, KN_TYPE_TEXT);
+	assert_int_equal(h.payload_len, 40000);
+	for (int at = 0; at < 40000; at++)
+		assert_int_equal(R.result[at], 'y');
+}
+
 static void
 the_init_text_arrives(void **state)
 {
@@ -352,6 +375,8 @@ main(void)
 		CASE(every_size_goes_both_ways),
 		CASE(one_byte_over_the_cap_is_an_error_and_the_next_call_works),
 		CASE(the_result_set_last_counts),
+		cmocka_unit_test_setup_teardown(
+		    a_second_result_needs_no_room_beside_the_first, start_small, stop),
 		CASE(the_init_text_arrives),
 		CASE(scratch_memory_is_there_and_goes),
 		CASE(an_error_comes_with_detail_and_causes),
