@@ -206,6 +206,7 @@ struct kn_sup {
 	bool nofile_saved;
 	struct kn_module *module; /* NULL: kind exec */
 	uint64_t step_ns;	  /* time of the event that is being handled */
+	uint64_t steps;		  /* of the core, ever */
 	uint64_t round_ns;	  /* when the round of the loop began */
 	uint64_t look_ns;    /* when the lane was looked at whose results are taken */
 	bool full_look;	     /* claims too, although there are no results */

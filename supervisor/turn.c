@@ -87,6 +87,7 @@ step(struct kn_sup *s, const struct kn_event *ev)
 	size_t n = is_stale(s, ev) ? 0 : kn_pool_step(s->pool, ev, s->actions);
 
 	s->step_ns = ev->now_ns;
+	s->steps++;
 	for (size_t i = 0; i < n; i++)
 		kn_act_do(s, &s->actions[i]);
 }
@@ -332,15 +333,18 @@ disarm_bells(struct kn_sup *s)
 static int
 await_news(struct kn_sup *s, uint64_t until_ns, struct kn_err *e)
 {
-	uint64_t now, deadline;
+	uint64_t now, deadline, steps;
 	int events = 1, rc;
 	unsigned n;
 
 	arm_bells(s);
+	steps = s->steps;
 	s->full_look = true;
 	n = round_of(s);
 	s->full_look = false;
-	if (n) {
+	/* A step may have given something to a worker whose bell had no need to be
+	 * armed, or launched one: it would not be heard. */
+	if (n || s->steps != steps) {
 		disarm_bells(s);
 		return 1;
 	}
