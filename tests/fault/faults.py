@@ -118,7 +118,8 @@ def names(alive):
 # ---- control groups ----
 
 def own_groups():
-    """Our own directory in each mounted hierarchy."""
+    """Where a supervisor of ours may have its group: our own directory in each mounted
+    hierarchy, and those above it in v2."""
     dirs, mounts = [], []
     with open("/proc/self/mountinfo") as f:
         for line in f:
@@ -134,6 +135,9 @@ def own_groups():
                 if kind == "cgroup2" if number == "0" else controllers.split(",")[0] in options:
                     rest = path[len(root):] if root != "/" and path.startswith(root) else path
                     if os.path.isdir(point + rest):
+                        dirs.append((point + rest).rstrip("/"))
+                    while kind == "cgroup2" and rest.strip("/"):
+                        rest = os.path.dirname(rest)
                         dirs.append((point + rest).rstrip("/"))
     return sorted(set(dirs))
 

@@ -13,7 +13,7 @@ XDG_RUNTIME_DIR=$T/run
 PATH=$fake:$PATH
 # systemd_run BODY: what systemd-run does; $n is the number of the call.
 systemd_run() {
-	rm -f "$T/calls"
+	rm -f "$T/calls" "$T"/args.* "$T"/guard.*
 	cat >"$fake/systemd-run" <<-EOF
 		#!/bin/sh
 		n=\$((\$(cat $T/calls 2>/dev/null || echo 0) + 1))
@@ -130,20 +130,20 @@ if [ -n "$root" ] && grep -q memory $v2/cgroup.controllers 2>/dev/null &&
 	mkdir $scope
 	chmod 777 "$T" "$T/calls" 2>/dev/null
 	echo '+memory +pids' >$scope/cgroup.subtree_control
-	rm -f "$T/calls"
+	rm -f "$T/calls" "$T"/args.* "$T"/guard.*
 	in_scope run --delegate --memory 64M --report "$T/report.scope" -- \
 		"$PY" -c 'x = bytearray(1 << 30)'
 	is "$rc $(verdict "$T/report.scope")" "137 memory" "delegated v2: the kernel keeps the limit"
 	is "$(js "$T/report.scope" '[L[0]["layers"][k] for k in ("cgroup.memory", "cgroup.pids")]')" \
 		"['enforced', 'enforced']" "delegated v2: both layers are enforced"
 	is "$inside$on" "" "delegated v2: nothing is left in the group, no controller on"
-	rm -f "$T/calls"
+	rm -f "$T/calls" "$T"/args.* "$T"/guard.*
 	in_scope run --delegate --workers 2 --tasks "$T/none.jsonl"
 	is $rc 125 "delegated v2: an error of ours passes through"
 	is "$inside$on" "" "delegated v2: nothing is left after that"
 	# Handed over without controllers: named.
 	echo '-memory' >$scope/cgroup.subtree_control
-	rm -f "$T/calls"
+	rm -f "$T/calls" "$T"/args.* "$T"/guard.*
 	in_scope run --delegate -- touch /tmp/x
 	refused 'run.scope: controllers missing: memory' "a group without the memory controller"
 	rmdir $scope

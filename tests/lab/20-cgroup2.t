@@ -116,7 +116,7 @@ if [ -n "$root" ]; then
 	in_group $user "$KS" run --memory 64M -- echo it runs
 	is "$rc $(out)" "125 " "a user in a group of root's: --memory is refused"
 	like "$(err)" 'cgroup\.memory' "a user in a group of root's: by its name"
-	like "$(err)" 'Delegate=yes' "a user in a group of root's: what to do"
+	like "$(err)" '^hint: .*--delegate' "a user in a group of root's: what to do"
 	ungroup "a group of root's"
 else
 	not_here "giving groups to others"
