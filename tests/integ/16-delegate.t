@@ -75,11 +75,11 @@ watched env KNIT_DELEGATED=1 "$KS" run --set '/environment/inherit=["KNIT_DELEGA
 	sh -c 'echo "guard=${KNIT_DELEGATED-none}"'
 is "$(out)" "guard=none" "a guard that was not asked for does not reach a task either"
 if cgroup_granted && [ -n "$root" ]; then
-	watched sh -c '"$1" run --delegate -- sh -c "trap \"exit 9\" TERM; echo up; sleep 90 & wait" \
+	watched sh -c '"$1" run --delegate --set "/timeouts/grace_ms=$3" -- sh -c "trap \"exit 9\" TERM; echo up; sleep 90 & wait" \
 		>"$2" & pid=$!
 		until grep -q up "$2"; do sleep 0.05; done
 		kill -TERM $pid
-		wait $pid' sh "$KS" "$T/up"
+		wait $pid' sh "$KS" "$T/up" "$(scaled 100)"
 	is $rc 9 "a signal to the process reaches the task, its status comes back"
 fi
 
