@@ -35,8 +35,8 @@ read_options(const struct knit_pool_options *from, struct knit_pool_options *to,
     struct knit_error *e)
 {
 	const char *bytes = (const char *)from;
-	const unsigned known =
-	    KNIT_POOL_RAISE_NOFILE | KNIT_POOL_LAZY | KNIT_POOL_NO_STEAL;
+	const unsigned known = KNIT_POOL_RAISE_NOFILE | KNIT_POOL_LAZY |
+			       KNIT_POOL_NO_STEAL | KNIT_POOL_MOVE_CGROUP;
 
 	knit_pool_options_init(to, sizeof *to);
 	if (!from)
@@ -166,6 +166,7 @@ prepare(struct knit_pool *p, struct knit_policy *policy,
 	    kn_env_build(&p->env, kn_lib_policy(p->policy), env, &err) < 0)
 		return kn_lib_pass(e, &err);
 	p->host.embedded = true;
+	p->host.stay = !(o->flags & KNIT_POOL_MOVE_CGROUP);
 	if (kn_ids_take(&p->host, workers_at_most(p, o), &p->ids, e) < 0)
 		return -1;
 	p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

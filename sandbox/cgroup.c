@@ -81,6 +81,13 @@ int
 kn_cgroup_open(const uint8_t pool_id[16], uint32_t worker_n, struct kn_cgroup **out,
     struct kn_err *e)
 {
+	return kn_cgroup_open_from(pool_id, worker_n, true, out, e);
+}
+
+int
+kn_cgroup_open_from(const uint8_t pool_id[16], uint32_t worker_n, bool may_move,
+    struct kn_cgroup **out, struct kn_err *e)
+{
 	struct kn_cgroup_where where;
 	struct kn_cgroup *g;
 	char name[KN_CGROUP_NAME_MAX];
@@ -99,7 +106,7 @@ kn_cgroup_open(const uint8_t pool_id[16], uint32_t worker_n, struct kn_cgroup **
 		}
 	}
 	if (pool_id != NULL && kn_cgroup_dir_name(pool_id, name, sizeof(name)) == 0)
-		g->tree_n = kn_cgroup_trees_open(&where, name, g->tree);
+		g->tree_n = kn_cgroup_trees_open(&where, name, may_move, g->tree);
 	*out = g;
 	return 0;
 }

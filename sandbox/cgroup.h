@@ -30,6 +30,10 @@ struct kn_cgroup; /* the pool's */
  * NULL: make none. */
 int kn_cgroup_open(const uint8_t pool_id[16], uint32_t worker_n, struct kn_cgroup **out,
     struct kn_err *e);
+/* The same, and says whether this process may be moved into a group below its own, so
+ * that its own can hand out controllers. */
+int kn_cgroup_open_from(const uint8_t pool_id[16], uint32_t worker_n, bool may_move,
+    struct kn_cgroup **out, struct kn_err *e);
 /* Kill what is left, remove all directories (bounded wait), free. */
 void kn_cgroup_close(struct kn_cgroup *g);
 /* NULL has none. */

@@ -198,7 +198,7 @@ is_unlimited(const char *dir)
 /* In our own group, or in the nearest above it that gives all that is wanted; else what
  * little our own gives. */
 static bool
-v2_open(const struct kn_cgroup_place *p, unsigned want, const char *name,
+v2_open(const struct kn_cgroup_place *p, unsigned want, const char *name, bool may_move,
     struct kn_cgroup_tree *t)
 {
 	const unsigned limits = want & (KN_CTL_MEMORY | KN_CTL_PIDS);
@@ -208,7 +208,7 @@ v2_open(const struct kn_cgroup_place *p, unsigned want, const char *name,
 	memcpy(dir, p->dir, sizeof(dir));
 	for (;;) {
 		if (tree_open(dir, true, name, t) == 0) {
-			t->may_move = n == strlen(p->dir);
+			t->may_move = may_move && n == strlen(p->dir);
 			t->ctl = v2_controllers(t, want);
 			if (t->ctl != 0 && (t->ctl & limits) == limits)
 				return true;
@@ -231,7 +231,7 @@ v2_open(const struct kn_cgroup_place *p, unsigned want, const char *name,
 }
 
 size_t
-kn_cgroup_trees_open(const struct kn_cgroup_where *w, const char *name,
+kn_cgroup_trees_open(const struct kn_cgroup_where *w, const char *name, bool may_move,
     struct kn_cgroup_tree trees[KN_CGROUP_TREES_MAX])
 {
 	const struct kn_cgroup_place *v1[] = { &w->memory, &w->pids, &w->cpuacct };
@@ -257,7 +257,8 @@ kn_cgroup_trees_open(const struct kn_cgroup_where *w, const char *name,
 		else
 			kn_cgroup_tree_close(&trees[n], 0);
 	}
-	if (w->unified.dir[0] != '\0' && v2_open(&w->unified, ~have, name, &trees[n]))
+	if (w->unified.dir[0] != '\0' &&
+	    v2_open(&w->unified, ~have, name, may_move, &trees[n]))
 		n++;
 	return n;
 }

@@ -33,7 +33,7 @@ struct kn_cgroup_tree {
 /* Make the pool's directory in every hierarchy that lets us. Returns how many. Having
  * none is not an error: an ordinary user without delegation. */
 size_t kn_cgroup_trees_open(const struct kn_cgroup_where *w, const char *name,
-    struct kn_cgroup_tree trees[KN_CGROUP_TREES_MAX]);
+    bool may_move, struct kn_cgroup_tree trees[KN_CGROUP_TREES_MAX]);
 /* How many hierarchies may come of that, at most; only looks. */
 size_t kn_cgroup_trees_at_most(const struct kn_cgroup_where *w);
 /* Remove the pool's directory (its workers are gone already), move back, close. */

@@ -28,6 +28,7 @@ struct kn_host {
 	/* Never found by a probe: the process is somebody else's. Its limits stay, and
 	 * its threads and its wait() are its own (launch_warden.h). */
 	bool embedded;
+	bool stay;	 /* nor by a probe: it is not to be moved to another cgroup */
 	bool no_cgroups; /* never found by a probe: go on as if none were granted */
 };
 /* Never fails for lack of something: what is missing is zero, "" or false, and the

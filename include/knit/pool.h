@@ -223,7 +223,11 @@ enum knit_pool_flag {
 	KNIT_POOL_RAISE_NOFILE = 1 << 0,
 	/* Submitting only notes the job: the next wait or dispatch begins it. */
 	KNIT_POOL_LAZY = 1 << 1,
-	KNIT_POOL_NO_STEAL = 1 << 2 /* jobs stay with the worker they were given to */
+	KNIT_POOL_NO_STEAL = 1 << 2, /* jobs stay with the worker they were given to */
+	/* Without root, a cgroup of one's own hands out memory limits only when no
+	 * process is in it: the process may be moved into a group below, until the
+	 * close. For one pool at a time. Else be in such a group from the start. */
+	KNIT_POOL_MOVE_CGROUP = 1 << 3
 };
 struct knit_pool_options { /* filled by knit_pool_options_init(), then changed */
 	size_t size;

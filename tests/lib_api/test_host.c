@@ -133,6 +133,38 @@ a_limit_of_file_sizes_is_an_error_and_no_signal(void **state)
 	setrlimit(RLIMIT_FSIZE, &old);
 }
 
+static void
+read_cgroup(char *buf, size_t n)
+{
+	FILE *f = fopen("/proc/self/cgroup", "r");
+
+	buf[0] = '\0';
+	if (!f)
+		return;
+	buf[fread(buf, 1, n - 1, f)] = '\0';
+	fclose(f);
+}
+
+static void
+it_is_not_moved_to_another_cgroup(void **state)
+{
+	char before[4096], now[4096];
+	struct knit_pool *p;
+	struct knit_job *job;
+
+	(void)state;
+	read_cgroup(before, sizeof before);
+	p = pool_of(2, 0);
+	job = submit(p, sh(":"));
+	finish(job);
+	read_cgroup(now, sizeof now);
+	assert_string_equal(before, now);
+	knit_job_free(job);
+	assert_int_equal(knit_pool_close(p), 0);
+	read_cgroup(now, sizeof now);
+	assert_string_equal(before, now);
+}
+
 struct signals {
 	struct sigaction sa[32];
 };
@@ -333,6 +365,7 @@ main(void)
 		TEST(no_signal_comes_from_a_broken_pipe),
 		TEST(a_limit_of_file_sizes_is_an_error_and_no_signal),
 		TEST(dispositions_masks_limits_directory_and_environment_stay),
+		TEST(it_is_not_moved_to_another_cgroup),
 		TEST(its_streams_are_not_touched),
 		TEST(descriptors_are_close_on_exec),
 		TEST(after_a_fork_the_pool_is_the_parents),
