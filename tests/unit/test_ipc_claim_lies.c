@@ -158,6 +158,7 @@ a_slot_that_is_filled_under_a_copy_is_not_mixed_up(void **state)
 			step(2);
 		assert_int_equal(W.who[2].k.stale, i);
 		assert_int_equal(W.who[2].k.claims, !i);
+		W.who[1].health = STOPPED;
 		run_turns(2000, 2000);
 		assert_int_equal(W.o.liars, 0);
 		assert_int_equal(W.task[1].settled, 1);
