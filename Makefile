@@ -330,9 +330,12 @@ SIM_ARGS ?=
 check-sim: $(sim_bin)
 	@for t in $(sim_bin); do $$t $(SIM_ARGS) || exit 1; done
 # Bugs planted in copies of the core, which the simulator must all catch.
-.PHONY: check-mutants check-lab check-fresh
+.PHONY: check-mutants check-models check-lab check-fresh
 check-mutants:
 	B=$(B) CC="$(CC)" sh tests/sim/mutants.sh
+# The shared-memory protocol in spin: lanes, claims, doorbell, stop; M=dekker takes one.
+check-models:
+	CC="$(CC)" sh tests/model/run.sh $(M)
 # Other kernels under qemu, and a Debian on which nothing of ours was ever installed.
 check-lab: tests
 	B=$(B) CC="$(CC)" sh tests/lab/lab.sh
