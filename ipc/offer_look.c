@@ -234,7 +234,9 @@ kn_offer_answer(struct kn_offer *o, uint32_t c, uint32_t task, uint32_t gen)
 static void
 store_live(struct kn_offer *o)
 {
-	(void)kn_shm_swap32_seqcst(&o->bank.head->live, o->live); /* V1 */
+	/* We are always there, or nobody would heed what we want. */
+	(void)kn_shm_swap32_seqcst(/* V1 */
+	    &o->bank.head->live, o->live | 1u << KN_CLAIM_SUPERVISOR);
 }
 
 /* ---- claimants come and go ---- */

@@ -32,7 +32,8 @@ struct kn_bank_head {
 	 * inline bytes and area bytes. If the supervisor dies before Y1 nobody sees the
 	 * task. model: tests/model/dekker.pml, mutant PUBLISH_BEFORE_WRITE. */
 	_Alignas(KN_LINE) uint64_t published;
-	/* live: writer supervisor, readers claimants: who may still write its word.
+	/* live: writer supervisor, readers claimants: who may still write its word, the
+	 * supervisor (bit 31) always.
 	 * Cleared only after the reap: a word of want is ignored from then on, and its
 	 * owner must not be able to act on it any more.
 	 * V1 kn_offer_bury swap seq_cst <-> V2 kn_claim load seq_cst.

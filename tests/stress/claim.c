@@ -243,9 +243,13 @@ drain(struct sup *s, struct claimant *w)
 	int slot;
 
 	while ((slot = kn_return_peek(&w->rx, &w->slice, &h, in)) >= 0) {
-		if (kn_offer_answer(&s->sh->offer, w->id, h.task, h.gen) !=
-		    KN_ANSWER_ACCEPT)
-			die("an answer that is not owed", h.task);
+		enum kn_answer got =
+		    kn_offer_answer(&s->sh->offer, w->id, h.task, h.gen);
+
+		if (got != KN_ANSWER_ACCEPT)
+			die(got == KN_ANSWER_DROP ? "an answer that another owes"
+						  : "an answer that is not owed",
+			    h.task);
 		if (s->answered[h.task]++)
 			die("answered twice", h.task);
 		s->settled++;

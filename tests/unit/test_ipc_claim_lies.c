@@ -347,6 +347,24 @@ the_supervisor_takes_back_what_nobody_took(void **state)
 	}
 }
 
+/* In the middle of a take-back, as a claimant on another CPU may see it. */
+static void
+claimants_keep_out_while_the_supervisor_takes_back(void **state)
+{
+	struct kn_claimed got[KN_SLOTS];
+	int slot;
+
+	(void)state;
+	open_world(3, KN_CLAIM_DEKKER, 8, 1);
+	slot = one_offer();
+	W.bank.head->own = kn_word(1u << slot / 8, 0);
+	for (uint32_t c = 0; c < 3; c++)
+		assert_int_equal(kn_claim(&W.who[c].k, got, 8), KN_CLAIM_BUSY);
+	W.bank.head->own = 0;
+	assert_int_equal(kn_claim(&W.who[0].k, got, 8), 1);
+	close_world();
+}
+
 static void
 taking_back_among_claims_runs_nothing_twice(void **state)
 {
@@ -431,6 +449,7 @@ main(void)
 		cmocka_unit_test(hoarding),
 		cmocka_unit_test(wanting_everything_keeps_nothing),
 		cmocka_unit_test(the_supervisor_takes_back_what_nobody_took),
+		cmocka_unit_test(claimants_keep_out_while_the_supervisor_takes_back),
 		cmocka_unit_test(taking_back_among_claims_runs_nothing_twice),
 		cmocka_unit_test(a_scribbler_harms_nobody_but_itself),
 	};
