@@ -43,6 +43,7 @@ static const struct measure {
 	{ 1u << 11, "memory over 20,000 tasks", kn_bench_long },
 	{ 1u << 12, "start of a worker", kn_bench_cold },
 	{ 1u << 14, "a policy of 400 names to BPF", kn_bench_filter },
+	{ 1u << 15, "claims from a shared bank, two ways", kn_bench_claim },
 };
 enum { MEASURE_N = sizeof measures / sizeof *measures };
 
@@ -57,7 +58,7 @@ static const char help_text[] =
     "  --help                 this text\n\n"
     "M1 M12 start, M2 M3 tasks a second, M4a M4b M5 M6 M7 calls of a module,\n"
     "M8 M13 idle, M9 kills, M10 stealing,\n"
-    "M11 memory, M14 filter. About two minutes on a quiet machine.\n"
+    "M11 memory, M14 filter, M15 claims. About two minutes on a quiet machine.\n"
     "Exit: 0 measured, whatever the figures are; 125 it could not begin.\n"
     "More: man knit-sandbox\n";
 
@@ -73,7 +74,7 @@ static int
 parse_only(struct kn_bench *b, const char *text, struct kn_err *e)
 {
 	static const char hint[] =
-	    "M1 M2 M3 M4 M5 M6 M7 M8 M9 M10 M11 M12 M13 M14, as --only M2,M3";
+	    "M1 M2 M3 M4 M5 M6 M7 M8 M9 M10 M11 M12 M13 M14 M15, as --only M2,M3";
 	uint32_t all = 0;
 
 	for (int i = 0; i < MEASURE_N; i++)

@@ -198,6 +198,7 @@ void kn_bench_steal(struct kn_bench *b);  /* M10 */
 void kn_bench_long(struct kn_bench *b);	  /* M11 */
 void kn_bench_cold(struct kn_bench *b);	  /* M12 */
 void kn_bench_filter(struct kn_bench *b); /* M14 */
+void kn_bench_claim(struct kn_bench *b);  /* M15 */
 bool kn_bench_wants(const struct kn_bench *b, unsigned m);
 
 /* ---- the report (report_bench.c) ---- */
