@@ -392,7 +392,7 @@ round_of(
 int
 main(int argc, char **argv)
 {
-	uint32_t tasks = 400000, n = 0, width = 0, seed = (uint32_t)time(NULL);
+	uint32_t tasks = 150000, n = 0, width = 0, seed = (uint32_t)time(NULL);
 	static const uint32_t ns[] = { 2, 5, 31 };
 	int opt;
 
