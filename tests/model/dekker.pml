@@ -15,6 +15,7 @@
  * run: the same, three tasks         -DCLAIMANTS=2 -DTASKS=3
  * run: two, one stops for good       -DCLAIMANTS=2 -DTASKS=3 -DSTOPPED
  * run: three, one stops for good     -DCLAIMANTS=3 -DTASKS=2 -DSTOPPED
+ * run: the supervisor takes back     -DCLAIMANTS=2 -DTASKS=2 -DTAKE_BACK -DNO_DEATH
  * mutant: PUBLISH_BEFORE_WRITE  the toggle before the slot's words
  * mutant: ACK_AFTER_RUN         run, then retire
  * mutant: WANT_BEFORE_ACK       let go, then retire
@@ -29,6 +30,9 @@
  * mutant: REQUEUE_ALL           also what the dead one had started is queued again
  * mutant: REQUEUE_NONE          nothing of the dead one's batch is queued again
  * mutant: DEAD_WANT_COUNTS      LIVE is not cleared
+ * mutant: SUPERVISOR_NOT_LIVE   nobody heeds what the supervisor wants when it takes back
+ * mutant: TAKE_BACK_BY_WANT     it takes back without a look at the others' acks
+ * mutant: TAKE_BACK_BY_ACK      it takes back without a look at the others' wants
  */
 #ifndef CLAIMANTS
 #define CLAIMANTS 2
@@ -37,10 +41,29 @@
 #define TASKS 3
 #endif
 #define SLOTS 2
+#ifdef SUPERVISOR_NOT_LIVE
+#define TAKE_BACK
+#endif
+#ifdef TAKE_BACK_BY_WANT
+#define TAKE_BACK
+#endif
+#ifdef TAKE_BACK_BY_ACK
+#define TAKE_BACK
+#endif
+/* The supervisor is one more claimant, the most junior one, and always live. */
+#ifdef TAKE_BACK
+#define PEERS (CLAIMANTS + 1)
+#else
+#define PEERS CLAIMANTS
+#endif
+#ifdef SUPERVISOR_NOT_LIVE
 #define ALL ((1 << CLAIMANTS) - 1)
+#else
+#define ALL ((1 << PEERS) - 1)
+#endif
 
 byte published;
-byte word[CLAIMANTS]; /* bits 0, 1: ack; above: the wanted region + 1 */
+byte word[CLAIMANTS + 1]; /* bits 0, 1: ack; above: the wanted region + 1 */
 byte live = ALL;
 byte half_a[SLOTS], half_b[SLOTS];
 
@@ -71,9 +94,9 @@ bool stop;
 #define STUCK(r) false
 #endif
 #if CLAIMANTS == 2
-#define PENDING ((published ^ word[0] ^ word[1]) & 3)
-#else
 #define PENDING ((published ^ word[0] ^ word[1] ^ word[2]) & 3)
+#else
+#define PENDING ((published ^ word[0] ^ word[1] ^ word[2] ^ word[3]) & 3)
 #endif
 
 /* begun says so first; what dies in between counts as started either way */
@@ -119,15 +142,15 @@ proctype claimant(byte me) {
 		lv = live; /* V2 */
 #endif
 		do
-		:: p == CLAIMANTS -> break
+		:: p == PEERS -> break
 		:: atomic { p == me -> p++ }
-		:: atomic { p != me && p < CLAIMANTS && /* W2: clear */
+		:: atomic { p != me && p < PEERS && /* W2: clear */
 			(NO_LOOK || !((lv >> p) & 1) || !WANTS(word[p], r)) ->
 			sum = sum ^ ACK(word[p]);
 			p++ }
 		:: atomic { p < me && !NO_LOOK && ((lv >> p) & 1) && WANTS(word[p], r) ->
 			goto withdraw }
-		:: atomic { p > me && p < CLAIMANTS && !NO_LOOK && ((lv >> p) & 1) &&
+		:: atomic { p > me && p < PEERS && !NO_LOOK && ((lv >> p) & 1) &&
 			WANTS(word[p], r) -> skip };
 #ifdef NO_SENIOR_WAIT
 			atomic { sum = sum ^ ACK(word[p]); p++ }
@@ -246,6 +269,17 @@ inline settle_dead(c) {
 	t = 0
 }
 
+#ifdef TAKE_BACK_BY_ACK
+#define IN_THE_WAY(c, s) false
+#else
+#define IN_THE_WAY(c, s) WANTS(word[c], s)
+#endif
+#ifdef TAKE_BACK_BY_WANT
+#define HAS_IT(c, s) false
+#else
+#define HAS_IT(c, s) ((ACK(word[c]) ^ seen[c]) & BIT(s))
+#endif
+
 #define UNSETTLED(t) (answered[t] && owner[t] == answered[t] && !(settled & BIT(t)))
 #define NEWS(c) (ACK(word[c]) != seen[c])
 #ifdef LIVE_BEFORE_REAP
@@ -256,6 +290,9 @@ inline settle_dead(c) {
 
 proctype supervisor() {
 	byte s, t;
+#ifdef TAKE_BACK
+	byte c, ack, backs;
+#endif
 
 	do
 	:: d_step { queued != 0 && offered != 3 -> /* lowest task, lowest slot */
@@ -302,7 +339,31 @@ proctype supervisor() {
 		:: true
 		fi
 #endif
+#ifdef TAKE_BACK
+	:: atomic { backs < 2 && (offered & 1) -> s = 0 } goto back
+	:: atomic { backs < 2 && (offered & 2) -> s = 1 } goto back
+#endif
 	:: settled_n == TASKS || stop -> break
+#ifdef TAKE_BACK
+	back:
+		atomic { backs++; word[CLAIMANTS] = WORD(s, ack) }; /* W1 */
+		do
+		:: c == CLAIMANTS -> break
+		:: atomic { c < CLAIMANTS && /* W2 */
+			!(((live >> c) & 1) && (IN_THE_WAY(c, s) || HAS_IT(c, s))) -> c++ }
+		:: atomic { c < CLAIMANTS && ((live >> c) & 1) &&
+			(IN_THE_WAY(c, s) || HAS_IT(c, s)) -> skip };
+			goto let_go
+		od;
+		atomic {
+			ack = ack ^ BIT(s);
+			word[CLAIMANTS] = WORD(s, ack); /* W3 */
+			offered = offered & ~BIT(s);
+			queued = queued | BIT(at[s])
+		};
+	let_go:
+		atomic { word[CLAIMANTS] = ack; s = 0; c = 0 } /* W3 */
+#endif
 	od;
 	stop = true
 }
@@ -319,6 +380,7 @@ init {
 #endif
 	};
 	if
+#ifndef NO_DEATH
 	:: atomic {
 		if
 		:: doomed = 0
@@ -328,6 +390,7 @@ init {
 #endif
 		fi };
 		killed[doomed] = true
+#endif
 	:: true
 	fi;
 #ifdef STOPPED
