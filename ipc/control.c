@@ -57,6 +57,7 @@ put_boot(struct kn_blob_w *w, const struct kn_boot *b)
 	kn_blob_u64(w, b->layout.return_area_bytes);
 	kn_blob_u32(w, b->flags);
 	kn_blob_u32(w, b->has);
+	kn_blob_u32(w, b->worker_n);
 	kn_blob_u32(w, b->pids_overhead);
 	kn_blob_u64(w, b->mem_overhead);
 	kn_blob_u64(w, b->worker_mem);
@@ -176,6 +177,7 @@ kn_boot_decode(const void *buf, size_t n, struct kn_boot *out,
 	get_layout(&r, &b.layout);
 	b.flags = kn_blob_get_u32(&r);
 	b.has = kn_blob_get_u32(&r);
+	b.worker_n = kn_blob_get_u32(&r);
 	b.pids_overhead = kn_blob_get_u32(&r);
 	b.mem_overhead = kn_blob_get_u64(&r);
 	b.worker_mem = kn_blob_get_u64(&r);
@@ -192,8 +194,9 @@ kn_boot_decode(const void *buf, size_t n, struct kn_boot *out,
 	b.bind_n = get_binds(&r, binds, bind_max);
 	b.worker_bpf = get_bpf(&r, &b.worker_bpf_n);
 	b.cell_bpf = get_bpf(&r, &b.cell_bpf_n);
-	if (!kn_blob_done(&r) || b.worker >= b.layout.worker_n ||
-	    (b.flags & ~(uint32_t)ALL_FLAGS) || b.has >> KN_BOOT_FD_N)
+	if (!kn_blob_done(&r) || b.worker >= b.layout.worker_n || b.worker_n < 1 ||
+	    b.worker_n > KN_WORKERS_MAX || (b.flags & ~(uint32_t)ALL_FLAGS) ||
+	    b.has >> KN_BOOT_FD_N)
 		return -1;
 	*out = b;
 	return 0;

@@ -156,6 +156,8 @@ struct kn_boot {
 	struct kn_layout layout; /* recomputed by the reader from worker_n and areas */
 	uint32_t flags;		 /* enum kn_boot_flag */
 	uint32_t has;		 /* bit per enum kn_boot_fd that is present */
+	uint32_t worker_n;	 /* of the pool: who shares the caller's processes (the
+				      layout counts slices) */
 	uint32_t pids_overhead;	 /* processes in the cgroup that are not the task's */
 	uint64_t mem_overhead; /* bytes added to a task's limit for launcher and stub */
 	uint64_t worker_mem;   /* 0: none; bounds what a task may ask */

@@ -135,7 +135,7 @@ keep_record(struct kn_stub *s, const struct kn_boot *b)
 {
 	s->flags = b->flags;
 	s->worker = b->worker;
-	s->worker_n = b->layout.worker_n;
+	s->worker_n = b->worker_n;
 	s->tmp_bytes = b->tmp_bytes;
 	s->tmp_inodes = b->tmp_inodes;
 	s->task_bytes = b->task_bytes;

@@ -26,6 +26,7 @@ sample(void)
 	assert_int_equal(kn_layout_of(8, 65536, 4096, &b.layout), 0);
 	b.flags = KN_BOOT_LANDLOCK | KN_BOOT_NEED_MSEAL;
 	b.has = 1u << KN_BOOT_FD_MEM_LIMIT | 1u << KN_BOOT_FD_PIDS_PEAK;
+	b.worker_n = 5;
 	b.pids_overhead = 3;
 	b.mem_overhead = 1 << 20;
 	b.worker_mem = 1 << 30;
