@@ -7,18 +7,36 @@
 #include "ipc/fd.h"
 #include "lib/lib.h"
 
-int
-kn_lib_enter(struct knit_pool *p, const char *what, struct knit_error *e)
+bool
+kn_lib_is_ours(const struct knit_pool *p)
 {
-	if (p->pid != getpid())
-		return kn_lib_fail(e, KNIT_E_USAGE,
-		    "the pool is another process's: that of before a fork");
+	return p->pid == getpid();
+}
+
+static int
+may_enter(struct knit_pool *p, const char *what, struct knit_error *e)
+{
 	if (p->closed)
 		return kn_lib_fail(e, KNIT_E_CLOSED, "the pool is closed");
 	if (what && ((p->calling && pthread_equal(p->caller, pthread_self())) ||
 			(p->leading && pthread_equal(p->leader, pthread_self()))))
 		return kn_lib_fail(e, KNIT_E_USAGE, "%s: not from a callback", what);
 	return 0;
+}
+
+int
+kn_lib_enter(struct knit_pool *p, const char *what, struct knit_error *e)
+{
+	/* First: in the child the lock may be held for ever, by a thread that is not
+	 * there. */
+	if (!kn_lib_is_ours(p))
+		return kn_lib_fail(e, KNIT_E_USAGE,
+		    "the pool is another process's: that of before a fork");
+	pthread_mutex_lock(&p->lock);
+	if (may_enter(p, what, e) == 0)
+		return 0;
+	pthread_mutex_unlock(&p->lock);
+	return -1;
 }
 
 void
@@ -55,20 +73,14 @@ kn_lib_dismantle(struct knit_pool *p)
 int
 knit_pool_close(struct knit_pool *p)
 {
-	int rc;
-
 	if (!p)
 		return 0;
-	pthread_mutex_lock(&p->lock);
-	rc = kn_lib_enter(p, "close", NULL);
-	if (rc == 0) {
-		p->drain = true;
-		p->stop = 2;
-		kn_pool_ring(p);
-	}
-	pthread_mutex_unlock(&p->lock);
-	if (rc < 0)
+	if (kn_lib_enter(p, "close", NULL) < 0)
 		return -1;
+	p->drain = true;
+	p->stop = 2;
+	kn_pool_ring(p);
+	pthread_mutex_unlock(&p->lock);
 	(void)kn_lib_wait(p, KN_WAIT_END, NULL, -1, NULL, NULL);
 	pthread_mutex_lock(&p->lock);
 	while (p->users > 0 || p->calling)

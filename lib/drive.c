@@ -298,26 +298,24 @@ kn_lib_wait(struct knit_pool *p, enum kn_wait_for what, struct knit_job *job,
 	pthread_condattr_t attr;
 	int rc;
 
-	pthread_mutex_lock(&p->lock);
-	rc = kn_lib_enter(p, "wait", e);
-	if (rc == 0) {
-		pthread_condattr_init(&attr);
-		pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-		pthread_cond_init(&w.cond, &attr);
-		pthread_condattr_destroy(&attr);
-		p->users++;
-		rc = wait_for(p, &w, timeout_ms, &q);
-		if (rc > 0 && what == KN_WAIT_JOB)
-			kn_list_leave(job);
-		if (rc > 0 && what == KN_WAIT_NEXT) {
-			*out = kn_list_pop(&p->finished);
-			rc = *out != NULL;
-		}
-		kn_lib_hand_over(p);
-		if (--p->users == 0)
-			pthread_cond_broadcast(&p->left);
-		pthread_cond_destroy(&w.cond);
+	if (kn_lib_enter(p, "wait", e) < 0)
+		return -1;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&w.cond, &attr);
+	pthread_condattr_destroy(&attr);
+	p->users++;
+	rc = wait_for(p, &w, timeout_ms, &q);
+	if (rc > 0 && what == KN_WAIT_JOB)
+		kn_list_leave(job);
+	if (rc > 0 && what == KN_WAIT_NEXT) {
+		*out = kn_list_pop(&p->finished);
+		rc = *out != NULL;
 	}
+	kn_lib_hand_over(p);
+	if (--p->users == 0)
+		pthread_cond_broadcast(&p->left);
+	pthread_cond_destroy(&w.cond);
 	pthread_mutex_unlock(&p->lock);
 	kn_quiet_end(&q);
 	return rc;
@@ -357,20 +355,18 @@ knit_pool_dispatch(struct knit_pool *p, struct knit_error *e)
 
 	if (!p)
 		return kn_lib_fail(e, KNIT_E_USAGE, "dispatch: NULL");
-	pthread_mutex_lock(&p->lock);
-	rc = kn_lib_enter(p, "dispatch", e);
-	if (rc == 0) {
-		p->users++;
-		kn_quiet_begin(&q);
-		kn_lib_work(p);
-		run_calls(p, &q);
-		kn_lib_hand_over(p);
-		rc = p->finished.n > INT32_MAX ? INT32_MAX : (int)p->finished.n;
-		if (p->over && p->fail.kind != KN_EK_NONE && rc == 0)
-			rc = kn_lib_pass(e, &p->fail);
-		if (--p->users == 0)
-			pthread_cond_broadcast(&p->left);
-	}
+	if (kn_lib_enter(p, "dispatch", e) < 0)
+		return -1;
+	p->users++;
+	kn_quiet_begin(&q);
+	kn_lib_work(p);
+	run_calls(p, &q);
+	kn_lib_hand_over(p);
+	rc = p->finished.n > INT32_MAX ? INT32_MAX : (int)p->finished.n;
+	if (p->over && p->fail.kind != KN_EK_NONE && rc == 0)
+		rc = kn_lib_pass(e, &p->fail);
+	if (--p->users == 0)
+		pthread_cond_broadcast(&p->left);
 	pthread_mutex_unlock(&p->lock);
 	kn_quiet_end(&q);
 	return rc;

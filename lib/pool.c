@@ -265,10 +265,9 @@ knit_pool_submit(struct knit_pool *p, struct knit_job *job, struct knit_error *e
 		return -1;
 	if (!job->outcome && !(job->outcome = kn_lib_outcome_new()))
 		return kn_lib_nomem(e);
-	pthread_mutex_lock(&p->lock);
-	rc = kn_lib_enter(p, NULL, e);
-	if (rc == 0)
-		rc = accept_job(p, job, e);
+	if (kn_lib_enter(p, NULL, e) < 0)
+		return -1;
+	rc = accept_job(p, job, e);
 	if (rc == 0)
 		set_going(p, &q);
 	pthread_mutex_unlock(&p->lock);
@@ -281,15 +280,14 @@ knit_job_cancel(struct knit_job *job, struct knit_error *e)
 {
 	struct kn_quiet q = { 0 };
 	struct knit_pool *p;
-	int rc;
 
 	if (!job || !job->pool)
 		return kn_lib_fail(
 		    e, KNIT_E_USAGE, "cancel: the job was not submitted");
 	p = job->pool;
-	pthread_mutex_lock(&p->lock);
-	rc = kn_lib_enter(p, NULL, e);
-	if (rc == 0 && job->state != KN_JOB_DONE && !job->cancel) {
+	if (kn_lib_enter(p, NULL, e) < 0)
+		return -1;
+	if (job->state != KN_JOB_DONE && !job->cancel) {
 		job->cancel = true;
 		if (job->state == KN_JOB_GIVEN) {
 			job->cancel_next = p->cancels;
@@ -299,7 +297,7 @@ knit_job_cancel(struct knit_job *job, struct knit_error *e)
 	}
 	pthread_mutex_unlock(&p->lock);
 	kn_quiet_end(&q);
-	return rc;
+	return 0;
 }
 
 const struct knit_outcome *
@@ -307,7 +305,7 @@ knit_job_outcome(const struct knit_job *job)
 {
 	bool done;
 
-	if (!job || !job->pool)
+	if (!job || !job->pool || !kn_lib_is_ours(job->pool))
 		return NULL;
 	pthread_mutex_lock(&job->pool->lock);
 	done = job->state == KN_JOB_DONE;
@@ -321,7 +319,7 @@ knit_job_free(struct knit_job *job)
 	struct knit_pool *p = job ? job->pool : NULL;
 	bool whole = true;
 
-	if (!job)
+	if (!job || (p && !kn_lib_is_ours(p)))
 		return;
 	if (p) {
 		pthread_mutex_lock(&p->lock);
@@ -350,12 +348,13 @@ knit_pool_poll_fd(const struct knit_pool *p)
 int
 knit_pool_count(struct knit_pool *p, struct knit_pool_counts *out, struct knit_error *e)
 {
-	struct knit_pool_counts c = { 0 };
+	struct knit_pool_counts c;
 	size_t size = out ? out->size : 0;
 
 	if (!p || size < sizeof out->size || size > 4096)
 		return kn_lib_fail(e, KNIT_E_USAGE, "counts: their size is not set");
-	pthread_mutex_lock(&p->lock);
+	if (kn_lib_enter(p, NULL, e) < 0)
+		return -1;
 	c = (struct knit_pool_counts){
 		.size = size,
 		.submitted = p->submitted_n,
@@ -384,21 +383,18 @@ static int
 end_with(struct knit_pool *p, int stop, struct knit_error *e)
 {
 	struct kn_quiet q = { 0 };
-	int rc;
 
 	if (!p)
 		return kn_lib_fail(e, KNIT_E_USAGE, "NULL is no pool");
-	pthread_mutex_lock(&p->lock);
-	rc = kn_lib_enter(p, NULL, e);
-	if (rc == 0) {
-		p->drain = true;
-		if (p->stop < stop)
-			p->stop = stop;
-		set_going(p, &q);
-	}
+	if (kn_lib_enter(p, NULL, e) < 0)
+		return -1;
+	p->drain = true;
+	if (p->stop < stop)
+		p->stop = stop;
+	set_going(p, &q);
 	pthread_mutex_unlock(&p->lock);
 	kn_quiet_end(&q);
-	return rc;
+	return 0;
 }
 
 int

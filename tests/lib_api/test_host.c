@@ -300,6 +300,57 @@ after_a_fork_the_pool_is_the_parents(void **state)
 	assert_int_equal(knit_pool_close(p), 0);
 }
 
+struct counting {
+	struct knit_pool *p;
+	bool stop;
+};
+
+static void *
+count_on(void *ctx)
+{
+	struct counting *c = ctx;
+	struct knit_pool_counts n = { .size = sizeof n };
+
+	while (!__atomic_load_n(&c->stop, __ATOMIC_RELAXED))
+		(void)knit_pool_count(c->p, &n, NULL);
+	return NULL;
+}
+
+/* Some of the children find the lock held, by a thread that they do not have. */
+static void
+a_child_forked_while_others_use_the_pool_is_refused_too(void **state)
+{
+	struct counting c = { pool_of(1, 0), false };
+	struct knit_job *job = submit(c.p, sh(":"));
+	pthread_t thread;
+
+	(void)state;
+	finish(job);
+	assert_int_equal(pthread_create(&thread, NULL, count_on, &c), 0);
+	for (int i = 0; i < 100; i++) {
+		pid_t pid = fork();
+		int status;
+
+		if (pid == 0) {
+			struct knit_pool_counts n = { .size = sizeof n };
+
+			alarm(30); /* one that waits for ever ends by it */
+			knit_job_free(job);
+			_exit(knit_job_outcome(job) != NULL ||
+			      knit_pool_count(c.p, &n, NULL) == 0 ||
+			      knit_pool_drain(c.p, NULL) == 0 ||
+			      knit_pool_dispatch(c.p, NULL) >= 0 ||
+			      knit_pool_close(c.p) == 0);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+	__atomic_store_n(&c.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	knit_job_free(job);
+	assert_int_equal(knit_pool_close(c.p), 0);
+}
+
 static bool
 is_gone(void *ctx)
 {
@@ -369,6 +420,7 @@ main(void)
 		TEST(its_streams_are_not_touched),
 		TEST(descriptors_are_close_on_exec),
 		TEST(after_a_fork_the_pool_is_the_parents),
+		TEST(a_child_forked_while_others_use_the_pool_is_refused_too),
 		TEST(nothing_outlives_a_program_that_is_killed),
 	};
 
