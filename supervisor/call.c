@@ -323,6 +323,18 @@ hold_times(struct kn_entry *e, const struct kn_slot_head *h, uint64_t now)
 	e->ended_ns = ended;
 }
 
+/* Of a result that is not believed the claim stands: who lies about a call has begun
+ * it, and another worker must not be next. */
+static void
+tell_claim(struct kn_wk *w, struct kn_event *ev)
+{
+	if (!ev->claimed)
+		return;
+	ev->type = KN_EV_CLAIMED;
+	ev->claimed = 0;
+	kn_turn_feed(w->sup, ev);
+}
+
 void
 kn_call_result(
     struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *inline_bytes)
@@ -367,8 +379,10 @@ kn_call_result(
 		bad = "result.value";
 	if (bad)
 		kn_view_violation(w, bad);
-	if (w->bad)
+	if (w->bad) {
+		tell_claim(w, &ev);
 		return;
+	}
 	hold_times(e, h, ev.now_ns);
 	if (s->watchdog_hit && !w->rang &&
 	    ev.now_ns - e->ended_ns > KN_DOORBELL_MS * KN_MS_NS / 2)

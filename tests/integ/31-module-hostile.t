@@ -47,6 +47,18 @@ for off in 0 4294963200; do
 	is "$(judge)" right "a pong whose payload is at $off: one answer each, and the other worker's are right"
 	like "$(cat "$T/err")" "violation field=ping.area" "and it is named"
 done
+"$PY" - >"$T/tasks" <<'X'
+import json
+for i in range(600): # further apart than a lane is deep
+    if i % 100 == 50:
+        print(json.dumps({"id": "evil%d" % i, "call": "false_value", "value": None}))
+    print(json.dumps({"id": str(i), "call": "echo", "value": "x"}))
+X
+ks run --module "$M" --workers 1 --timeout 3s --debug lifecycle --tasks "$T/tasks"
+is "$(js "$T/out" 'len(L) == len(by) == 606')" yes "a value that is none: still one answer each"
+like "$(cat "$T/err")" "violation field=result.value" "and it is named"
+is "$(grep -o 'task evil[0-9]* slot' "$T/err" | sort | uniq -d)" "" \
+	"and who answered so is given to no other worker"
 tasks scribble_for_ever 7 3000
 ks run --module "$M" --workers 1 --timeout 5s --debug lifecycle --tasks "$T/tasks"
 is "$(js "$T/out" 'len(L) == len(by) == 3001')" yes "alone with a scribbler: still one answer each"

@@ -180,3 +180,38 @@ KNIT_TASK(false_pong)
 	sleep(1); /* our own next answer would take the word back */
 	return 0;
 }
+
+__attribute__((constructor)) static void
+look_early(void)
+{
+	find_slice();
+}
+
+/* Answers itself with a value that is none, before anybody has seen the claim. */
+KNIT_TASK(false_value)
+{
+	struct kn_control *c = (void *)slice;
+	struct kn_slot_head h = { .kind = KN_REQ_CALL,
+		.area = KN_AREA_INLINE,
+		.type = KNIT_BOOL,
+		.payload_len = 1 };
+	struct kn_slot *slot;
+	uint64_t one = 1, begun;
+
+	if (!slice)
+		return knit_fail(call, "Error", "no slice");
+	slot = (void *)(slice + KN_PAGE +
+			(KN_SLOTS * KN_SLOT_BYTES + KN_PAGE - 1) / KN_PAGE * KN_PAGE);
+	slot += KN_SLOTS - 1;
+	begun = __atomic_load_n(&c->begun, __ATOMIC_SEQ_CST);
+	h.task = (uint32_t)(begun >> 32);
+	h.gen = (uint32_t)begun;
+	slot->inline_bytes[0] = 7;
+	memcpy(&slot->head, &h, sizeof h);
+	__atomic_fetch_xor(
+	    &c->return_published, 1u << (KN_SLOTS - 1), __ATOMIC_SEQ_CST);
+	if (write(5, &one, sizeof one) < 0)
+		return knit_fail(call, "Error", "no bell");
+	sleep(1);
+	return 0;
+}
