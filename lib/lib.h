@@ -164,8 +164,8 @@ void kn_lib_hand_over(struct knit_pool *p);
 /* 1, 0: not in time. Takes and leaves the lock itself. */
 int kn_lib_wait(struct knit_pool *p, enum kn_wait_for what, struct knit_job *job,
     int timeout_ms, struct knit_job **out, struct knit_error *e);
-/* Takes the lock; -1, without it, if this is not the process or thread that may. */
 bool kn_lib_is_ours(const struct knit_pool *p); /* else it is that of before a fork */
+/* Takes the lock; -1, without it, if this is not the process or thread that may. */
 int kn_lib_enter(struct knit_pool *p, const char *what, struct knit_error *e);
 void kn_lib_unref(struct knit_pool *p); /* takes the lock */
 /* Close and free all but the struct itself; also of a pool that is half made. */
