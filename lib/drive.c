@@ -192,8 +192,11 @@ kn_lib_lead(struct knit_pool *p, uint64_t until_ns)
 	harvest(p);
 	p->leading = false;
 	if (p->inbox.first && (p->given < p->window || p->stop))
-		return KN_SUP_NEWS;
-	return p->over ? KN_SUP_ENDED : news;
+		news = KN_SUP_NEWS;
+	else if (p->over)
+		news = KN_SUP_ENDED;
+	p->restless = news == KN_SUP_NEWS;
+	return news;
 }
 
 void
@@ -224,7 +227,9 @@ run_calls(struct knit_pool *p, struct kn_quiet *q)
 	p->calling = false;
 }
 
-/* Nobody leads: the next in line does, or the caller's own loop is told to come. */
+/* Nobody leads: the next in line does, or the caller's own loop is told to come. That
+ * too if a wait ended with a turn that brought news: workers are only asked to ring
+ * before a turn that could sleep. */
 void
 kn_lib_hand_over(struct knit_pool *p)
 {
@@ -232,7 +237,8 @@ kn_lib_hand_over(struct knit_pool *p)
 		return;
 	if (p->line)
 		pthread_cond_signal(&p->line->cond);
-	else if (!p->over && (p->calls.first || p->cancels || p->stop > p->stop_told ||
+	else if (!p->over && ((p->polled && p->restless) || p->calls.first ||
+				 p->cancels || p->stop > p->stop_told ||
 				 (p->inbox.first && p->given < p->window)))
 		kn_pool_ring(p);
 }

@@ -138,6 +138,8 @@ struct knit_pool {
 	struct kn_env env;
 	size_t jobs_max, window;
 	bool lazy, leading, calling, woken, over, closed;
+	bool polled;   /* some loop of the caller's watches the descriptor */
+	bool restless; /* the last turn brought news: the next one is to come soon */
 	bool drain, drain_told;
 	int stop, stop_told; /* 0, 1 asked to end, 2 kill */
 	pthread_t leader, caller;

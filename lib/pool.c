@@ -342,7 +342,16 @@ knit_job_free(struct knit_job *job)
 int
 knit_pool_poll_fd(const struct knit_pool *p)
 {
-	return p ? kn_sup_poll_fd(p->sup) : -1;
+	struct knit_pool *own = (struct knit_pool *)(uintptr_t)p;
+
+	if (!p)
+		return -1;
+	if (kn_lib_enter(own, NULL, NULL) == 0) {
+		own->polled = true;
+		kn_lib_hand_over(own);
+		pthread_mutex_unlock(&own->lock);
+	}
+	return kn_sup_poll_fd(p->sup);
 }
 
 int

@@ -171,6 +171,23 @@ a_callback_may_submit_and_free_but_not_wait(void **state)
 	assert_int_equal(knit_pool_close(c.pool), 0);
 }
 
+/* What a wait left undone when it had its answer, a loop has to hear of. */
+static void
+after_a_wait_a_loop_of_ones_own_is_told_to_come(void **state)
+{
+	struct knit_pool *p = pool_of(1, 0);
+	struct pollfd fd = { .fd = knit_pool_poll_fd(p), .events = POLLIN };
+	struct knit_job *slow, *quick = submit(p, sh(":"));
+
+	(void)state;
+	slow = submit(p, sh("sleep 1"));
+	assert_int_equal(knit_job_wait(quick, LONG_MS, &err), 1);
+	assert_int_equal(poll(&fd, 1, 0), 1);
+	knit_job_free(quick);
+	knit_job_free(slow);
+	assert_int_equal(knit_pool_close(p), 0);
+}
+
 /* The caller's own loop: nothing but poll() on the descriptor, and dispatch. */
 static void
 a_loop_of_ones_own_drives_a_pool(void **state)
@@ -464,6 +481,7 @@ main(void)
 		TEST(the_thread_that_opened_a_pool_may_end),
 		TEST(each_finished_job_comes_out_once),
 		TEST(a_callback_may_submit_and_free_but_not_wait),
+		TEST(after_a_wait_a_loop_of_ones_own_is_told_to_come),
 		TEST(a_loop_of_ones_own_drives_a_pool),
 		TEST(a_submission_wakes_who_sleeps_in_the_pool),
 		TEST(two_pools_at_once),
