@@ -28,7 +28,7 @@ struct kn_entry;
 #define KN_RESIDENT_TASK 0xfffffffeu /* names the job to the stub */
 enum {
 	KN_RESIDENT_KILL_MS = 200, /* a stub that has not ended it by then goes too */
-	KN_RESIDENT_LINE = 1024,
+	KN_RESIDENT_LINE = 960,
 	KN_RESIDENT_QUIET_MS = 3000, /* then payload pages are given back */
 };
 
@@ -66,6 +66,7 @@ struct kn_resident_wk {
 	int bell_fd;
 	struct kn_watch w_bell;
 	struct kn_say_stream out, err;
+	uint64_t unread; /* lines that our stderr had no room for */
 	uint32_t *known; /* by function: the incarnation that has answered one */
 	uint32_t known_n;
 	uint32_t abort_used[KN_ABORT_WORDS], abort_set[KN_ABORT_WORDS];

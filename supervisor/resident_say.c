@@ -4,6 +4,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,13 +13,29 @@
 #include "ipc/fd.h"
 #include "supervisor/inner.h"
 
+/* A pipe that says it can be written takes PIPE_BUF bytes without waiting. */
 enum { READS = 16, READ_BYTES = 4096, SHOWN_MAX = 4 * KN_RESIDENT_LINE + 64 };
+_Static_assert(SHOWN_MAX <= PIPE_BUF, "a line is written without waiting");
+
+/* False where it would have to wait: the loop waits for nobody who does not read what
+ * modules print. */
+static bool
+print(uint32_t worker, const char *text)
+{
+	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
+	char line[SHOWN_MAX];
+	int n = snprintf(line, sizeof line, "w%u: %s\n", worker, text);
+
+	if (poll(&p, 1, 0) != 1 || !(p.revents & POLLOUT))
+		return false;
+	(void)kn_fd_write_all(STDERR_FILENO, line, (size_t)n);
+	return true;
+}
 
 static void
 show(struct kn_wk *w, const char *text, size_t n)
 {
-	char line[SHOWN_MAX], clean[SHOWN_MAX - 32];
-	int len;
+	char clean[SHOWN_MAX - 32];
 
 	kn_err_printable(clean, sizeof clean, text, (int)n);
 	if (w->sup->opt.embedded) {
@@ -25,8 +43,16 @@ show(struct kn_wk *w, const char *text, size_t n)
 			w->sup->cb.say(w->sup->cb.ctx, w->index, clean);
 		return;
 	}
-	len = snprintf(line, sizeof line, "w%u: %s\n", w->index, clean);
-	(void)kn_fd_write_all(STDERR_FILENO, line, (size_t)len);
+	if (w->res.unread > 0) {
+		char gap[64];
+
+		snprintf(gap, sizeof gap, "(%llu lines are not shown)",
+		    (unsigned long long)w->res.unread);
+		if (print(w->index, gap))
+			w->res.unread = 0;
+	}
+	if (w->res.unread > 0 || !print(w->index, clean))
+		w->res.unread++;
 }
 
 static uint64_t

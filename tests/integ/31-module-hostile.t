@@ -72,5 +72,16 @@ ks run --module "$M" --workers 2 --timeout 5s --debug lifecycle --tasks "$T/task
 is "$(judge)" right "a module that talks without end: one answer each, and right"
 at_most "$(grep -c '^w[0-9]: ' "$T/err")" 400000 "and only so much of it is shown"
 is "$(tr -d '[:print:]\n\t' <"$T/err" | wc -c)" 0 "and none of it is a control character"
+# Nobody reads our stderr: the pipe fills, and the loop goes on.
+tasks talk_for_ever null 3000
+T=$T "$PY" -c 'import os, subprocess, sys
+r, w = os.pipe()
+out = open(os.environ["T"] + "/out", "w")
+try:
+    sys.exit(subprocess.run(sys.argv[1:], stdout=out, stderr=w, timeout=120).returncode)
+except subprocess.TimeoutExpired:
+    sys.exit(99)' "$KS" run --quiet --module "$M" --workers 2 --timeout "$(scaled 5)s" --tasks "$T/tasks"
+is "$? $(js "$T/out" '(len(L), len(by), sum(r["verdict"] == "ok" for r in L))')" "0 (3001, 3001, 3001)" \
+	"what a module prints and nobody reads holds nobody up"
 left_after "hostile modules"
 done_testing
