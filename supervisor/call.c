@@ -355,8 +355,11 @@ kn_call_result(
 	bad = h->kind == KN_REQ_PING && !(h->flags & KN_CALL_FAILED)
 		  ? h->area == KN_AREA_INLINE ? NULL : "ping.area"
 		  : check_head(w, h);
-	if (!bad && !(bytes = copy(w, h, inline_bytes)))
-		return; /* no memory: lost with its worker, which hard_ms ends */
+	if (!bad && !(bytes = copy(w, h, inline_bytes))) {
+		/* no memory: lost, and with its worker, or nobody would ever say so */
+		kn_launch_kill(w->sup->launcher, w->index, &w->lw);
+		return;
+	}
 	if (!bad && h->kind == KN_REQ_PING) {
 		kn_view_look_claims(w);
 		on_pong(w, h, bytes);

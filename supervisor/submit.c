@@ -3,6 +3,8 @@
  */
 #include <poll.h>
 
+#include <string.h>
+
 #include "ipc/clock.h"
 #include "ipc/job.h"
 #include "supervisor/inner.h"
@@ -51,6 +53,12 @@ admit_call(struct kn_entry *e)
 	struct kn_call *c = &e->task->call;
 	uint64_t max = s->policy->payload_max;
 
+	/* its name travels with it, at first */
+	if (c->arg.n + strlen(c->name) > s->arena.layout.submit_area_bytes) {
+		refuse(e, KN_V_TOO_LARGE,
+		    "the value is larger than /payload/area (KNT_ERROR_3)");
+		return false;
+	}
 	if (max && c->arg.n > max) {
 		refuse(e, KN_V_TOO_LARGE,
 		    "the value is larger than /payload/max (KNT_ERROR_3)");
