@@ -2,7 +2,6 @@
  * its own descriptors and the time on our loop.
  */
 #include <poll.h>
-
 #include <string.h>
 
 #include "ipc/clock.h"
