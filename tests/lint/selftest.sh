@@ -34,6 +34,20 @@ good() {
 	fi
 }
 
+# ---- conformance ----
+fresh
+printf 'shown by `test_x:it_is_so`, `transcripts:calm`, `01-a.t`\n' | put tests/CONFORMANCE.md
+printf 'static void\nit_is_so(void **state)\n' | put tests/unit/test_x.c
+: | put tests/sim/transcripts/calm.txt
+: | put tests/integ/01-a.t
+good conformance 'all are there'
+rm "$tmp/t/tests/integ/01-a.t"
+bad conformance 'names 01-a.t'
+: | put tests/unit/test_x.c
+bad conformance 'names test_x:it_is_so'
+rm "$tmp/t/tests/sim/transcripts/calm.txt"
+bad conformance 'names transcripts:calm'
+
 # ---- layers ----
 
 # include FILE HEADER TEXT: a file with that include is bad.
