@@ -25,6 +25,9 @@ enum {
 	WORKER_TREE_FDS = 3,
 	BIND_FDS = 2,
 	WORKER_FDS_AT_MOST = WORKER_FDS + WORKER_TREE_FDS * KN_CGROUP_TREES_MAX,
+	/* What a stub has open, under the same limit: its cgroup's files, mounts that
+	 * serve again, the streams of a full lane, and what making a cell takes. */
+	STUB_FDS = 48,
 	MANY = 1024, /* nobody has so many open already: not looked at */
 };
 
@@ -52,7 +55,7 @@ total(const struct kn_sup *s, uint64_t workers)
 int
 kn_room_for_workers(struct kn_sup *s, uint32_t *workers, struct kn_err *e)
 {
-	uint64_t used, each = WORKER_FDS, binds = 0;
+	uint64_t used, each = WORKER_FDS, binds = 0, least;
 	uint32_t fit = *workers;
 	struct kn_cgroup_where where;
 	struct rlimit now;
@@ -70,12 +73,14 @@ kn_room_for_workers(struct kn_sup *s, uint32_t *workers, struct kn_err *e)
 		each += trees * WORKER_TREE_FDS;
 	}
 	/* What the first worker needs at least is each of it but the deeper lane. */
-	if (used + each - WORKER_FDS > now.rlim_cur) {
+	least = used + each - WORKER_FDS;
+	if (least < STUB_FDS)
+		least = STUB_FDS;
+	if (least > now.rlim_cur) {
 		kn_err_set(e, KN_EK_HOST,
 		    "RLIMIT_NOFILE allows %llu open files, and a pool of one worker "
 		    "needs %llu here",
-		    (unsigned long long)now.rlim_cur,
-		    (unsigned long long)(used + each - WORKER_FDS));
+		    (unsigned long long)now.rlim_cur, (unsigned long long)least);
 		kn_err_hint(e, "raise it: ulimit -n");
 		return -1;
 	}
