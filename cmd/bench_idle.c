@@ -82,6 +82,13 @@ row_of(
 	kn_series_fini(&s);
 }
 
+static const char *
+kind_calls(const struct idle *x)
+{
+	return x->child.module ? "idle module pool, system calls"
+			       : "idle pool, system calls";
+}
+
 static int
 quiet(struct kn_bench *b, const struct idle *x, struct kn_err *e)
 {
@@ -104,13 +111,17 @@ quiet(struct kn_bench *b, const struct idle *x, struct kn_err *e)
 	    x->child.module ? "idle module pool of 8, CPU"
 			    : "idle pool of 8 workers, CPU",
 	    z.cpu_ms - a.cpu_ms, note);
-	row_of(b, "", "idle pool, context switches of all kinds", switches, NULL);
+	row_of(b, "",
+	    x->child.module ? "idle module pool, context switches of all kinds"
+			    : "idle pool, context switches of all kinds",
+	    switches,
+	    x->child.module && switches > 0
+		? "where no cgroup limits memory, a stub looks at it now and then"
+		: NULL);
 	if (switches == 0) {
-		row_of(b, "", "idle pool, system calls", 0,
-		    "none of them ran, so none called");
+		row_of(b, "", kind_calls(x), 0, "none of them ran, so none called");
 	} else {
-		struct kn_bench_row *r =
-		    kn_bench_row(b, "M8", "", "idle pool, system calls");
+		struct kn_bench_row *r = kn_bench_row(b, "M8", "", "%s", kind_calls(x));
 
 		kn_bench_note(r, "something ran, and /proc does not count calls");
 	}
