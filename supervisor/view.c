@@ -11,6 +11,8 @@
 #include "ipc/clock.h"
 #include "supervisor/inner.h"
 
+enum { FILE_LOOKS = 32 };
+
 static struct kn_event
 event(const struct kn_wk *w, enum kn_event_type type)
 {
@@ -207,7 +209,10 @@ on_result(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
 	if (!bad && kn_job_result_decode(bytes, h->payload_len, &r, &bad) < 0)
 		bad = bad ? bad : "result";
 	if (!bad && r.file_n != e->file_n) {
-		kn_view_socket(w); /* files were sent before the result */
+		/* files were sent before the result, at worst in as many messages, of
+		 * which a look takes some */
+		for (int i = 0; i < FILE_LOOKS && r.file_n != e->file_n && !w->bad; i++)
+			kn_view_socket(w);
 		if (r.file_n != e->file_n && w->unread)
 			return; /* our failure: it is lost with its worker */
 		if (r.file_n != e->file_n)

@@ -300,11 +300,13 @@ on_result(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 static void
 on_stop_acked(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 {
+	uint64_t ms = p->c.grace_ms + (uint64_t)p->c.hard_slack_ms;
+
 	(void)ev;
-	/* Of calls: a process that has memory to give back, and then its sandbox. */
-	enter(p, w, KN_WORKER_ENDING,
-	    p->c.grace_ms + (uint64_t)p->c.hard_slack_ms +
-		(p->c.calls ? KN_KILL_AGAIN_MS : 0));
+	/* A module's process has memory to give back, and after it its sandbox. */
+	if (p->c.calls)
+		ms += KN_KILL_AGAIN_MS;
+	enter(p, w, KN_WORKER_ENDING, ms);
 }
 
 static void

@@ -237,7 +237,9 @@ def judge(case, r):
     if "AddressSanitizer" in text or "runtime error" in text:
         r.bad(text[-2000:])
     for x in text.split("\n"):
-        if re.match(r"\[w[12] ", x) and re.search("kill |violation|spawn failed|incarnation=[2-9]", x):
+        # one that is not ready when all is answered is stopped, and that is all
+        if re.match(r"\[w[12] ", x) and re.search(
+                "kill (?!why=stop-now)|violation|spawn failed|incarnation=[2-9]", x):
             r.bad("a sibling noticed: %s" % x)
     names = sorted({m.group(1) for x in told for m in [re.search(r"violation (field=\S+)", x) or re.search("(kill why=\\S+)", x)] if m})
     r.note += "; " + (" ".join(names) or "not noticed")
