@@ -11,6 +11,7 @@ set -u
 B=${B:-build/mutants}
 CC=${CC:-cc}
 SEEDS=${SEEDS:-300}
+EVERY=${EVERY:-1} # 3: each third of the list
 top=$(pwd)
 list=$top/tests/sim/mutants.txt
 [ -f "$list" ] || { echo "mutants.sh: run it from the top of the tree" >&2; exit 2; }
@@ -33,12 +34,14 @@ $CC -o sim obj/*.o || exit 2
 	exit 2
 }
 
-planted=0 caught=0 words=0 bad=0
+planted=0 listed=0 caught=0 words=0 bad=0
 while read -r name file edit; do
 	case $name in '' | '#'*) continue ;; esac
 	if [ $# -gt 0 ]; then
 		case " $* " in *" $name "*) ;; *) continue ;; esac
 	fi
+	listed=$((listed + 1))
+	[ $((listed % EVERY)) = 0 ] || continue
 	planted=$((planted + 1))
 	if ! sed -E "$edit" "src/supervisor/core/$file" >mutant.c ||
 		cmp -s mutant.c "src/supervisor/core/$file"; then
@@ -71,5 +74,5 @@ while read -r name file edit; do
 		bad=1
 	fi
 done <"$list"
-echo "$caught caught / $planted planted ($words by transcripts only)"
+echo "$caught caught / $planted planted ($words by transcripts only; of $listed listed)"
 exit $bad
