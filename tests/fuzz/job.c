@@ -70,25 +70,4 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	return 0;
 }
 
-#ifndef KN_LIBFUZZER
-int
-main(int argc, char **argv)
-{
-	static uint8_t buf[1 << 20];
-
-	for (int i = 1; i < argc; i++) {
-		FILE *f = fopen(argv[i], "re");
-		size_t n;
-
-		if (!f) {
-			perror(argv[i]);
-			return 1;
-		}
-		n = fread(buf, 1, sizeof buf, f);
-		fclose(f);
-		LLVMFuzzerTestOneInput(buf, n);
-	}
-	printf("ok %d inputs\n", argc - 1);
-	return 0;
-}
-#endif
+#include "tests/fuzz/replay.h"

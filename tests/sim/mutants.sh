@@ -2,7 +2,7 @@
 # tests/sim/mutants.sh: plant the bugs of mutants.txt, one at a time, in a copy of the core,
 # and see whether the simulator finds them. Run from the top of the tree.
 #
-#   sh tests/sim/mutants.sh [NAME...]       B= build folder, CC= compiler, SEEDS= seeds
+#   sh tests/sim/mutants.sh [NAME...]       B= build folder, CC= compiler, SEEDS= seeds, EVERY= each nth
 #
 # Prints a line for each bug that is not found, and "N caught / N planted". A bug counts
 # as caught by a seeded world, or else by a transcript; an expression that changes nothing
