@@ -264,6 +264,10 @@ const struct kn_key kn_policy_keys[] = {
 	INT("/timeouts/stop_ack_ms", 1, 60 * 1000,
 	    "A worker that has not acknowledged a stop by then is killed.",
 	    AT(timeouts.stop_ack_ms), .dflt = 50),
+	INT("/timeouts/hard_slack_ms", 1, 60 * 1000,
+	    "A worker whose task is not gone so long after hard_ms or grace_ms is "
+	    "killed.",
+	    AT(timeouts.hard_slack_ms), .dflt = 40),
 	INT("/timeouts/start_ms", 100, 3600 * 1000,
 	    "A worker that is not ready by then is killed.", AT(timeouts.start_ms),
 	    .dflt = 10000),

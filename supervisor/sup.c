@@ -14,7 +14,6 @@
 enum {
 	CALL_DEPTH = 64, /* one lane claimed, one on offer */
 	CALL_WINDOW = 2048,
-	HARD_SLACK_MS = 40, /* what must be gone at hard_ms + 50 ms */
 	START_MS = 10000,
 	BACKOFF_MIN_MS = 10,
 	BACKOFF_MAX_MS = 2000,
@@ -61,7 +60,7 @@ configure(const struct kn_sup *s, uint32_t workers, struct kn_pool_config *c)
 		.lane_depth = s->module ? CALL_DEPTH : KN_LANE_DEPTH,
 		.start_ms = p->timeouts.start_ms ? p->timeouts.start_ms : START_MS,
 		.claim_ms = p->timeouts.claim_ms,
-		.hard_slack_ms = s->module ? 0 : HARD_SLACK_MS,
+		.hard_slack_ms = s->module ? 0 : p->timeouts.hard_slack_ms,
 		.calls = s->module != NULL,
 		.grace_ms = p->timeouts.grace_ms,
 		.stop_ack_ms = p->timeouts.stop_ack_ms,

@@ -77,6 +77,23 @@ is "$rc $(out)" "0 refused" "a network of its own has none of the machine's sock
 kill $listener
 wait $listener 2>/dev/null
 
+# ---- a file that the kernel does not splice (before Linux 6.5 many do not) is copied ----
+env -i KNIT_MARK=$name sleep 9999 &
+other=$!
+i=0
+until grep -qs "^KNIT_MARK=" "/proc/$other/environ" || [ $i -ge 100 ]; do
+	pause 20
+	i=$((i + 1))
+done
+diag "sendfile from such a file: $("$PY" -S -c 'import os, sys
+try: print(os.sendfile(os.open(sys.argv[2], os.O_CREAT | os.O_WRONLY), os.open(sys.argv[1], os.O_RDONLY), 0, 99))
+except OSError as e: print(e)' "/proc/$other/environ" "$T/copy")"
+printf '{"id":"f","argv":["cat","f"],"files":{"f":{"path":"/proc/%s/environ"}}}\n' $other >"$T/tasks"
+ks run --set "/filesystem/task_paths=[\"/proc/$other\"]" --tasks "$T/tasks"
+is "$rc $(js "$T/out" 'L[0]["stdout"].strip("\0")')" "0 KNIT_MARK=$name" "a file that sendfile may refuse reaches the task whole"
+kill $other
+wait $other 2>/dev/null
+
 rm -f "$T/report"
 left_after "features"
 done_testing
