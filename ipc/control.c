@@ -262,6 +262,19 @@ kn_control_end(struct kn_control *c)
 	kn_shm_store64_release(&c->begun, 0); /* G1 */
 }
 
+void
+kn_control_over(struct kn_control *c, uint32_t task, uint32_t gen)
+{
+	kn_shm_store64_release(&c->over, (uint64_t)task << 32 | gen); /* O1 */
+}
+
+bool
+kn_control_is_over(const struct kn_control *c, uint32_t task, uint32_t gen)
+{
+	return gen != 0 &&
+	       kn_shm_load64_acquire(&c->over) == ((uint64_t)task << 32 | gen); /* O2 */
+}
+
 bool
 kn_control_begun(
     struct kn_control *c, uint32_t *out_task, uint32_t *out_gen, uint64_t *out_begun_ns)

@@ -14,6 +14,11 @@
  * (task, gen); arg: enum kn_cause supervisor -> stub  SIGNAL     arg: signal for the
  * task of (task, gen) supervisor -> stub  WAKE       look at the stop word
  *
+ * Words beside it, in the slice (ipc/layout.h): stop and stop_ack; begun, which task is
+ * being run and since when; over, of which task nothing runs any more, so that the
+ * supervisor, whose deadline for the result has passed, waits for what is still to be
+ * taken down (timeouts.teardown_ms, once a task) instead of killing the worker.
+ *
  * Anything else, in either direction, is a violation: the stub exits, the supervisor
  * kills the worker. End of file: the other side is gone; the stub ends its cell and
  * exits. Ready is not a message: it is the answer to a PING request in the lane.
@@ -189,11 +194,15 @@ bool kn_control_stop_acked(struct kn_control *c);
 /* One consistent look at begun: false if idle. *out_begun_ns is the worker's claim. */
 bool kn_control_begun(struct kn_control *c, uint32_t *out_task, uint32_t *out_gen,
     uint64_t *out_begun_ns);
+/* Has the worker said that nothing of (task, gen) runs any more? */
+bool kn_control_is_over(const struct kn_control *c, uint32_t task, uint32_t gen);
 /* Worker side. */
 bool kn_control_stopping(struct kn_control *c);
 void kn_control_ack_stop(struct kn_control *c);
 void kn_control_begin(
     struct kn_control *c, uint32_t task, uint32_t gen, uint64_t now_ns);
 void kn_control_end(struct kn_control *c);
+/* Nothing of (task, gen) runs any more; its result comes when all is taken down. */
+void kn_control_over(struct kn_control *c, uint32_t task, uint32_t gen);
 
 #endif

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 enum {
-	KN_LAYOUT_VERSION = 3,
+	KN_LAYOUT_VERSION = 4,
 	KN_LINE = 64,	     /* cache line: every hot word has its own */
 	KN_SLOTS = 32,	     /* slots a lane: one bit each in a 32-bit word */
 	KN_INLINE_MAX = 512, /* payload bytes inside a slot: 8 lines */
@@ -122,6 +122,17 @@ struct kn_control {
 	 * acquire. Cleared by the supervisor before the id is given out again. If the
 	 * supervisor dies before T1 the call is ended with its worker. */
 	_Alignas(KN_LINE) uint32_t abort[KN_ABORT_WORDS];
+
+	/* ---- of a stub ---- */
+
+	/* over: writer worker, reader supervisor. (task << 32 | gen) of the task of
+	 * which nothing runs any more, SIGKILL having been sent to all that was left:
+	 * what is still to do (memory to free, file systems to take down, files to
+	 * collect) is the worker's own. Never taken back: a gen is not used twice.
+	 * O1 kn_control_over store release <-> O2 kn_control_is_over load acquire. No
+	 * more than the worker's word: it buys time once, teardown_ms. If the worker
+	 * dies before O1 its death is what counts. */
+	_Alignas(KN_LINE) uint64_t over;
 };
 _Static_assert(sizeof(struct kn_control) <= KN_PAGE, "control fits a page");
 

@@ -105,7 +105,7 @@ struct kn_task_limits { /* 0: none, but core 0 is zero */
 };
 struct kn_timeouts {
 	uint32_t queue_ms, claim_ms, task_ms, hard_ms, grace_ms, stop_ack_ms, start_ms;
-	uint32_t hard_slack_ms;
+	uint32_t hard_slack_ms, teardown_ms;
 };
 
 struct kn_policy {

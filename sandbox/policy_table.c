@@ -261,6 +261,10 @@ const struct kn_key kn_policy_keys[] = {
 	    AT(timeouts.hard_ms)),
 	INT("/timeouts/grace_ms", 0, 3600 * 1000, "From SIGTERM to SIGKILL.",
 	    AT(timeouts.grace_ms), .dflt = 100),
+	INT("/timeouts/teardown_ms", 0, 3600 * 1000,
+	    "A worker that has ended all of a task and is not done taking down what "
+	    "it left, so long after it should have answered, is killed; 0: at once.",
+	    AT(timeouts.teardown_ms), .dflt = 10000),
 	INT("/timeouts/stop_ack_ms", 1, 60 * 1000,
 	    "A worker that has not acknowledged a stop by then is killed.",
 	    AT(timeouts.stop_ack_ms), .dflt = 50),

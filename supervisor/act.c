@@ -301,6 +301,20 @@ act_look_begun(struct kn_sup *s, const struct kn_action *a)
 	kn_turn_reply(s, &ev);
 }
 
+static void
+act_look_over(struct kn_sup *s, const struct kn_action *a)
+{
+	struct kn_wk *w = &s->wk[a->worker];
+
+	if (!w->live || w->bad || s->module ||
+	    !kn_control_is_over(w->slice.control, a->task, a->gen))
+		return;
+	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index,
+	    "task %s is over, its cell is being taken down",
+	    s->entry[a->task].task->id ? s->entry[a->task].task->id : "-");
+	reply(s, a, KN_EV_OVER);
+}
+
 /* ---- workers ---- */
 
 static void
@@ -409,6 +423,9 @@ kn_act_do(struct kn_sup *s, const struct kn_action *a)
 		break;
 	case KN_ACT_LOOK_BEGUN:
 		act_look_begun(s, a);
+		break;
+	case KN_ACT_LOOK_OVER:
+		act_look_over(s, a);
 		break;
 	case KN_ACT_ANSWER:
 		act_answer(s, a);

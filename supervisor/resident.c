@@ -42,7 +42,7 @@ reset(struct kn_wk *w)
 	kn_submit_init(&w->tx);
 	w->rx = (struct kn_return_rx){ 0 };
 	kn_payload_init(&w->pay, w->slice.submit_area_bytes);
-	r->running = r->ended = r->load_failed = false;
+	r->running = r->ended = r->load_failed = r->over = false;
 	r->kill_by_ns = 0;
 	r->killed = KN_CAUSE_NONE;
 	memset(r->abort_used, 0, sizeof r->abort_used);

@@ -19,7 +19,7 @@ kn_resident_kill(struct kn_wk *w, enum kn_cause cause)
 		.gen = r->job_gen,
 		.arg = cause };
 
-	if (r->ended)
+	if (r->ended || (r->over && r->kill_by_ns))
 		return true; /* it is over, and GONE is on its way */
 	if (!r->running || r->bad || w->bad || r->kill_by_ns)
 		return false;
@@ -184,6 +184,22 @@ give_back(struct kn_wk *w)
 	w->sup->module->value_room = 0;
 }
 
+/* It was to be gone by now, and nothing of it runs any more: what is left to do takes
+ * the stub its time, which is given to it once. */
+static bool
+is_over(struct kn_wk *w, uint64_t now_ns)
+{
+	struct kn_resident_wk *r = &w->res;
+	uint32_t more_ms = w->sup->policy->timeouts.teardown_ms;
+
+	if (r->over || more_ms == 0 ||
+	    !kn_control_is_over(r->slice.control, KN_RESIDENT_TASK, r->job_gen))
+		return false;
+	r->over = true;
+	r->kill_by_ns = kn_clock_after_ms(now_ns, more_ms);
+	return true;
+}
+
 void
 kn_resident_timer(struct kn_wk *w, uint64_t now_ns)
 {
@@ -191,7 +207,7 @@ kn_resident_timer(struct kn_wk *w, uint64_t now_ns)
 
 	if (!w->live)
 		return;
-	if (r->kill_by_ns && r->kill_by_ns <= now_ns) {
+	if (r->kill_by_ns && r->kill_by_ns <= now_ns && !is_over(w, now_ns)) {
 		r->kill_by_ns = 0;
 		KN_LOG(&w->sup->log, KN_NS_LIFECYCLE, (int)w->index,
 		    "the resident outlives its kill");

@@ -62,6 +62,7 @@ configure(const struct kn_sup *s, uint32_t workers, struct kn_pool_config *c)
 		.claim_ms = p->timeouts.claim_ms,
 		.hard_slack_ms = s->module ? 0 : p->timeouts.hard_slack_ms,
 		.calls = s->module != NULL,
+		.teardown_ms = s->module ? 0 : p->timeouts.teardown_ms,
 		.grace_ms = p->timeouts.grace_ms,
 		.stop_ack_ms = p->timeouts.stop_ack_ms,
 		.recycle_tasks = p->pool.recycle_tasks,

@@ -148,14 +148,17 @@ kn_cell_has_ended(const struct kn_cell *c)
 	return kn_shm_load32_acquire(&c->ended) != 0; /* E2 */
 }
 
-void
+bool
 kn_cell_kill(struct kn_cell *c, bool force)
 {
+	bool done = kn_shm_load32_acquire(&c->kill_done) != 0; /* D4 */
+
 	kn_shm_store32_release(&c->kill_asked, 1); /* Q1 */
 	/* init is our child and not reaped: its number is still its own. */
 	(void)kn_sys_kill(c->pid, KILL_SIGNAL);
-	if (force && !kn_shm_load32_acquire(&c->kill_done)) /* D4 */
+	if (force && !done)
 		(void)kn_sys_kill(-1, SIGKILL);
+	return force || done;
 }
 
 static uint64_t

@@ -82,8 +82,9 @@ int kn_cell_start(struct kn_cell *c);
 bool kn_cell_has_ended(const struct kn_cell *c);
 /* End all of it, as often as wanted until the pidfd is readable. Init does the killing,
  * so that it can reap and the accounts are whole; `force`: init too, if it has not done
- * so yet (it may be stuck in an execve that waits for a slow file system). */
-void kn_cell_kill(struct kn_cell *c, bool force);
+ * so yet (it may be stuck in an execve that waits for a slow file system). True once
+ * all of it has been sent SIGKILL: nothing of it will run any more. */
+bool kn_cell_kill(struct kn_cell *c, bool force);
 /* Only once the pidfd is readable: reap init, close the pidfd. *out_user_us,
  * *out_system_us, *out_max_rss: all processes of the cell, without init's own work. */
 int kn_cell_reap(struct kn_cell *c, uint64_t *out_user_us, uint64_t *out_system_us,

@@ -247,7 +247,8 @@ kill_cell(struct run *r, uint64_t now_ns)
 	if (!r->killing)
 		r->force_ns = now_ns + KILL_FORCE_NS;
 	r->killing = true;
-	kn_cell_kill(&r->cell, now_ns >= r->force_ns);
+	if (kn_cell_kill(&r->cell, now_ns >= r->force_ns))
+		kn_control_over(r->s->slice.control, r->head->task, r->head->gen);
 	kn_watch_kill_crowd(&r->s->watch, r->cell.pid);
 	r->kill_ns = now_ns + KILL_AGAIN_NS;
 }
@@ -458,6 +459,7 @@ kn_run(struct kn_stub *s, const struct kn_slot_head *head,
 {
 	static struct run run;
 	struct run *r = &run;
+	bool started;
 
 	memset(r, 0, offsetof(struct run, cell));
 	memset(&r->cell, 0, offsetof(struct kn_cell, path));
@@ -470,14 +472,16 @@ kn_run(struct kn_stub *s, const struct kn_slot_head *head,
 	r->res.begun_ns = kn_clock_now();
 	r->res.wait_status = SIGKILL;
 	kn_control_begin(s->slice.control, head->task, head->gen, r->res.begun_ns);
-	if (start(r, inline_bytes) == 0) {
-		close_fds(r);
+	started = start(r, inline_bytes) == 0;
+	close_fds(r);
+	if (started)
 		wait_for_cell(r);
+	/* What is left to do is ours, and the supervisor waits for it. */
+	kn_control_over(s->slice.control, head->task, head->gen);
+	r->res.ended_ns = kn_clock_now(); /* settle() knows better */
+	if (started) {
 		settle(r);
 		collect(r);
-	} else {
-		close_fds(r);
-		r->res.ended_ns = kn_clock_now();
 	}
 	kn_sys_close_at(&r->task_fs);
 	if (r->room_n)

@@ -220,6 +220,7 @@ kn_book_publish(struct kn_pool *p, uint32_t t, uint32_t w)
 	k->state = KN_TASK_PUBLISHING;
 	k->worker = w;
 	k->tried = true;
+	k->asked_over = k->over = false;
 	k->looked = false; /* killed or decided it would have been answered */
 	k->published_ns = k->claimed_ns = k->begun_ns = 0;
 	list_append(p, &p->worker[w].lane, t);

@@ -51,6 +51,23 @@ start_ns(const struct kn_pool *p, const struct kn_core_task *k, uint64_t could_n
 	return earlier_of(later_of(k->claimed_ns, could_ns), latest_ns);
 }
 
+/* Its worker is to be killed for task t, unless nothing of that runs any more and what
+ * is left to do is the worker's own: then it has teardown_ms, whenever it said so. */
+static void
+last_duty(const struct kn_pool *p, const struct kn_core_worker *w, struct kn_duty *d,
+    enum kn_duty_what what, uint32_t t, uint64_t due_ns)
+{
+	const struct kn_core_task *k = &p->task[t];
+
+	if (w->looking)
+		return; /* the answer comes first */
+	if (k->over)
+		due_ns += p->c.teardown_ms * KN_CORE_MS;
+	else if (p->c.teardown_ms != 0 && !k->asked_over)
+		what = KN_DUTY_LOOK_OVER;
+	earlier(d, what, t, due_ns);
+}
+
 static void
 head_duties(const struct kn_pool *p, const struct kn_core_worker *w, struct kn_duty *d)
 {
@@ -66,9 +83,9 @@ head_duties(const struct kn_pool *p, const struct kn_core_worker *w, struct kn_d
 		earlier(d, KN_DUTY_CLAIM, t, could_ns + claim_ns(p, k));
 	if (k->hard_ms != 0 && k->begun_ns == 0 && !k->looked)
 		earlier(d, KN_DUTY_LOOK, t, could_ns + allowed_ns(p, k));
-	else if (k->hard_ms != 0 && k->state == KN_TASK_CLAIMED && !w->looking)
-		earlier(
-		    d, KN_DUTY_HARD, t, start_ns(p, k, could_ns) + allowed_ns(p, k));
+	else if (k->hard_ms != 0 && k->state == KN_TASK_CLAIMED)
+		last_duty(p, w, d, KN_DUTY_HARD, t,
+		    start_ns(p, k, could_ns) + allowed_ns(p, k));
 }
 
 static void
@@ -89,13 +106,13 @@ ready_duties(const struct kn_pool *p, const struct kn_core_worker *w, struct kn_
 		const struct kn_core_task *k = &p->task[w->lane.head];
 		uint64_t turn_ns = w->head_since_ns + p->c.grace_ms * KN_CORE_MS;
 		if (k->killed)
-			earlier(d, KN_DUTY_KILLED, w->lane.head,
+			last_duty(p, w, d, KN_DUTY_KILLED, w->lane.head,
 			    later_of(k->kill_due_ns, turn_ns));
 		return;
 	}
 	for (uint32_t t = w->lane.head; t != KN_NIL; t = p->task[t].next) {
 		if (p->task[t].killed)
-			earlier(d, KN_DUTY_KILLED, t, p->task[t].kill_due_ns);
+			last_duty(p, w, d, KN_DUTY_KILLED, t, p->task[t].kill_due_ns);
 	}
 }
 

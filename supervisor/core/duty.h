@@ -10,21 +10,22 @@
 
 enum kn_duty_what {
 	KN_DUTY_NONE,
-	KN_DUTY_READY,	  /* start_ms */
-	KN_DUTY_STOP_ACK, /* stop_ack_ms */
-	KN_DUTY_END,	  /* from acknowledged to gone */
-	KN_DUTY_GONE,	  /* killed: kill again */
-	KN_DUTY_RETIRE,	  /* recycle_s */
-	KN_DUTY_UNBLOCK,  /* publications were refused: try again */
-	KN_DUTY_CLAIM,	  /* claim_ms: the first of the lane */
-	KN_DUTY_LOOK,	  /* ask for its begun word */
-	KN_DUTY_HARD,	  /* hard_ms + hard_slack_ms */
-	KN_DUTY_KILLED,	  /* KILL_TASK was sent: the result */
+	KN_DUTY_READY,	   /* start_ms */
+	KN_DUTY_STOP_ACK,  /* stop_ack_ms */
+	KN_DUTY_END,	   /* from acknowledged to gone */
+	KN_DUTY_GONE,	   /* killed: kill again */
+	KN_DUTY_RETIRE,	   /* recycle_s */
+	KN_DUTY_UNBLOCK,   /* publications were refused: try again */
+	KN_DUTY_CLAIM,	   /* claim_ms: the first of the lane */
+	KN_DUTY_LOOK,	   /* ask for its begun word */
+	KN_DUTY_LOOK_OVER, /* the next would be a kill: ask whether the task is over */
+	KN_DUTY_HARD,	   /* hard_ms + hard_slack_ms */
+	KN_DUTY_KILLED,	   /* KILL_TASK was sent: the result */
 };
 
 struct kn_duty {
 	enum kn_duty_what what;
-	uint32_t task; /* CLAIM, LOOK, HARD, KILLED */
+	uint32_t task; /* CLAIM, LOOK, LOOK_OVER, HARD, KILLED */
 	uint64_t due_ns;
 };
 

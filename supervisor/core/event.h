@@ -21,7 +21,9 @@
  * undo its area. TAKE_FAILED: the worker won; counts as CLAIMED. LOOK_BEGUN  CLAIMED if
  * the claim was not reported yet, then BEGUN if the begun word names exactly (task,
  * gen); nothing otherwise. Asked once a task, when its backstop deadline depends on it.
- * BEGUN may also be sent unasked. KILL_TASK   later: the RESULT, as for any task. No
+ * BEGUN may also be sent unasked. LOOK_OVER   OVER if the over word names exactly
+ * (task, gen); nothing otherwise. Asked once a task, before its worker is killed for
+ * it; OVER may also be sent unasked. KILL_TASK   later: the RESULT, as for any task. No
  * event if sending fails (the worker is dead or dying then: GONE comes, or the core's
  * own deadline). STOP_WORKER later: STOP_ACKED, then GONE; or GONE alone. KILL_WORKER
  * later: GONE. Repeated each second until GONE: kill again, harmlessly. ANSWER,
@@ -62,14 +64,16 @@
  *              lane: hard_ms + hard_slack_ms after begun_ns (held within [PUBLISHED,
  *              could take it + claim_ms]). Not seen begun: when that time has passed
  *              since the worker could take it, LOOK_BEGUN; without a BEGUN the clock
- * runs from CLAIMED as seen, at latest from could-take-it + claim_ms. Then
+ * runs from CLAIMED as seen, at latest from could-take-it + claim_ms. Then LOOK_OVER: a
+ * worker that has ended all of the task, and is taking down what it left, has
+ * teardown_ms more, whenever it said so. Then
  *              KILL_WORKER(HARD), and at GONE the task is answered HARD; a RESULT that
  * is fed before GONE wins (RESULT), and the shell compares its times. start_ms SPAWNED
  * to READY, else KILL_WORKER(NOT_READY). after KILL_TASK  grace_ms + hard_slack_ms to
- * the RESULT, else KILL_WORKER(NO_END) and the task is answered CANCELLED. stop
- * STOP_WORKER to STOP_ACKED: stop_ack_ms, else KILL_WORKER(NO_STOP_ACK); STOP_ACKED to
- * GONE: grace_ms + hard_slack_ms, else KILL_WORKER(NO_END). STOP_WORKER is only sent to
- * a worker whose lane is empty.
+ * the RESULT, and teardown_ms more as above, else KILL_WORKER(NO_END) and the task is
+ * answered CANCELLED. stop STOP_WORKER to STOP_ACKED: stop_ack_ms, else
+ * KILL_WORKER(NO_STOP_ACK); STOP_ACKED to GONE: grace_ms + hard_slack_ms, else
+ * KILL_WORKER(NO_END). STOP_WORKER is only sent to a worker whose lane is empty.
  *
  * Attempts. Claimed counts as run (it may have). GONE of a worker: its claimed tasks
  * are run again while retries are left, else WORKER_LOST, unless decided before (HARD,
@@ -106,6 +110,8 @@ enum kn_event_type {
 	KN_EV_PUBLISH_FAILED, /* task, gen: no room or the socket refused; it is ours */
 	KN_EV_CLAIMED,	   /* task, gen: the worker has taken it (seen in the lane) */
 	KN_EV_BEGUN,	   /* task, gen: begun_ns, already bounded by the shell */
+	KN_EV_OVER,	   /* task, gen: nothing of it runs any more, the worker says;
+			      its result comes when all is taken down */
 	KN_EV_TAKEN_BACK,  /* task, gen: answer to TAKE_BACK: it is ours again */
 	KN_EV_TAKE_FAILED, /* task, gen: answer to TAKE_BACK: the worker has it */
 	KN_EV_RESULT,	   /* task, gen: the worker's answer, decoded and checked */
@@ -149,7 +155,8 @@ enum kn_action_type {
 	KN_ACT_KILL_WORKER, /* cgroup.kill, SIGKILL to the launcher; why for the log */
 	KN_ACT_LOOK_BEGUN,  /* worker, task, gen: read the begun word, send BEGUN if it
 			       is this  task's; asked when a deadline depends on it */
-	KN_ACT_ANSWER,	    /* task, gen, how: final, exactly once per submitted task */
+	KN_ACT_LOOK_OVER, /* worker, task, gen: the same with the over word and OVER */
+	KN_ACT_ANSWER,	  /* task, gen, how: final, exactly once per submitted task */
 	KN_ACT_POOL_FAILED, /* why: launches fail again and again; answers follow */
 	KN_ACT_ENDED,	    /* nothing runs, nothing is owed: the loop may return */
 	KN_ACT_N

@@ -77,9 +77,9 @@ kn_pool_bytes(const struct kn_pool_config *c)
 	return plan_of(&s).bytes;
 }
 
-/* A task is answered once in a step, or something is done about it in its lane, twice
- * at most (TAKE_BACK or KILL_TASK beside LOOK_BEGUN). A worker is launched, stopped or
- * killed, twice at most. POOL_FAILED and ENDED. */
+/* A task is answered once in a step, or something is done about it in its lane, three
+ * times at most (TAKE_BACK or KILL_TASK beside LOOK_BEGUN and LOOK_OVER). A worker is
+ * launched, stopped or killed, twice at most. POOL_FAILED and ENDED. */
 size_t
 kn_pool_actions_max(const struct kn_pool_config *c)
 {
@@ -89,7 +89,7 @@ kn_pool_actions_max(const struct kn_pool_config *c)
 
 	if (laned > s.task_max)
 		laned = s.task_max;
-	return s.task_max + 2 * laned + 2 * workers + 2;
+	return s.task_max + 3 * laned + 2 * workers + 2;
 }
 
 struct kn_pool *
@@ -268,7 +268,7 @@ static bool
 is_plain(const struct kn_pool *p, enum kn_event_type t)
 {
 	return (t == KN_EV_SUBMIT || t == KN_EV_PUBLISHED || t == KN_EV_CLAIMED ||
-		   t == KN_EV_BEGUN || t == KN_EV_TAKEN_BACK ||
+		   t == KN_EV_BEGUN || t == KN_EV_OVER || t == KN_EV_TAKEN_BACK ||
 		   t == KN_EV_TAKE_FAILED || t == KN_EV_RESULT) &&
 	       p->mode == KN_MODE_RUN && !p->failed && p->ready_n == p->worker_n &&
 	       !p->any_retire && p->c.recycle_tasks == 0;

@@ -43,6 +43,8 @@ struct kn_pool_config {
 			      see event.h */
 	uint32_t
 	    hard_slack_ms; /* the stub enforces hard_ms; after this much more we do */
+	uint32_t teardown_ms; /* more for a worker that has ended all of a task and is
+				 taking down what it left; 0: none, nobody asks */
 	uint32_t grace_ms, stop_ack_ms;
 	uint32_t recycle_tasks; /* 0: never */
 	uint32_t recycle_s;

@@ -52,11 +52,13 @@ struct kn_core_list {
 struct kn_core_task {
 	enum kn_task_state state;
 	enum kn_take take;
-	bool cancelled; /* CANCEL came */
-	bool killed;	/* KILL_TASK was sent */
-	bool looked;	/* LOOK_BEGUN was sent */
-	bool tried;	/* published since SUBMIT */
-	bool decided;	/* how it is answered if its worker goes without a result */
+	bool cancelled;	 /* CANCEL came */
+	bool killed;	 /* KILL_TASK was sent */
+	bool looked;	 /* LOOK_BEGUN was sent */
+	bool asked_over; /* LOOK_OVER was sent */
+	bool over;	 /* its worker says: nothing of it runs any more */
+	bool tried;	 /* published since SUBMIT */
+	bool decided;	 /* how it is answered if its worker goes without a result */
 	enum kn_how how;
 	uint32_t gen;
 	uint32_t runs; /* attempts claimed */
@@ -93,11 +95,11 @@ struct kn_core_worker {
 	bool place;	       /* may be given tasks */
 	bool retire;	       /* gets no more; stopped when the lane is empty */
 	bool lied;
-	bool served;	/* has claimed a task in this incarnation */
-	bool answered;	/* has answered one */
-	bool was_ready; /* in this incarnation */
-	bool looking;	/* LOOK_BEGUN sent in this step: its answer comes before HARD */
-	bool dirty;	/* its timer is set anew at the end of the step */
+	bool served;	 /* has claimed a task in this incarnation */
+	bool answered;	 /* has answered one */
+	bool was_ready;	 /* in this incarnation */
+	bool looking;	 /* a LOOK sent in this step: its answer comes before a kill */
+	bool dirty;	 /* its timer is set anew at the end of the step */
 	uint64_t due_ns; /* what the present state waits for: start, stop, kill again */
 	uint64_t ready_ns, head_since_ns, blocked_ns;
 };

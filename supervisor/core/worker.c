@@ -2,7 +2,6 @@
 #include <stddef.h>
 
 #include "supervisor/core/book.h"
-#include "supervisor/core/duty.h"
 #include "supervisor/core/worker.h"
 
 typedef void handler(struct kn_pool *p, uint32_t w, const struct kn_event *ev);
@@ -67,6 +66,13 @@ kn_worker_kill(struct kn_pool *p, uint32_t w, enum kn_why why)
 		return;
 	k->why = why;
 	k->place = false;
+	enter(p, w, KN_WORKER_DYING, KN_KILL_AGAIN_MS);
+	act(p, w, KN_ACT_KILL_WORKER);
+}
+
+void
+kn_worker_kill_again(struct kn_pool *p, uint32_t w)
+{
 	enter(p, w, KN_WORKER_DYING, KN_KILL_AGAIN_MS);
 	act(p, w, KN_ACT_KILL_WORKER);
 }
@@ -219,6 +225,18 @@ on_begun(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 	p->worker[w].dirty = true;
 }
 
+/* As above. What it buys is bounded, so that a lie delays nothing but its own end. */
+static void
+on_over(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
+{
+	uint32_t t = kn_book_find(p, ev);
+
+	if (t == KN_NIL || p->task[t].state != KN_TASK_CLAIMED)
+		return;
+	p->task[t].over = true;
+	p->worker[w].dirty = true;
+}
+
 static void
 on_taken_back(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 {
@@ -358,6 +376,7 @@ static handler *const table[KN_WORKER_N][KN_EV_N] = {
 	[KN_WORKER_STARTING] = {
 		[KN_EV_READY] = on_ready,
 		[KN_EV_BEGUN] = ignore, /* its word, and nobody asked */
+		[KN_EV_OVER] = ignore,
 		[KN_EV_RESULT] = on_violation, /* nothing was given to it */
 		[KN_EV_STOP_ACKED] = on_violation,
 		[KN_EV_VIOLATION] = on_violation,
@@ -368,6 +387,7 @@ static handler *const table[KN_WORKER_N][KN_EV_N] = {
 		[KN_EV_PUBLISH_FAILED] = on_publish_failed,
 		[KN_EV_CLAIMED] = on_claimed,
 		[KN_EV_BEGUN] = on_begun,
+		[KN_EV_OVER] = on_over,
 		[KN_EV_TAKEN_BACK] = on_taken_back,
 		[KN_EV_TAKE_FAILED] = on_take_failed,
 		[KN_EV_RESULT] = on_result,
@@ -377,6 +397,7 @@ static handler *const table[KN_WORKER_N][KN_EV_N] = {
 	},
 	[KN_WORKER_STOPPING] = { /* its lane is empty */
 		[KN_EV_BEGUN] = ignore,
+		[KN_EV_OVER] = ignore,
 		[KN_EV_RESULT] = on_result,
 		[KN_EV_STOP_ACKED] = on_stop_acked,
 		[KN_EV_VIOLATION] = on_violation,
@@ -384,6 +405,7 @@ static handler *const table[KN_WORKER_N][KN_EV_N] = {
 	},
 	[KN_WORKER_ENDING] = {
 		[KN_EV_BEGUN] = ignore,
+		[KN_EV_OVER] = ignore,
 		[KN_EV_RESULT] = on_result,
 		[KN_EV_STOP_ACKED] = ignore, /* says it twice */
 		[KN_EV_VIOLATION] = on_violation,
@@ -395,6 +417,7 @@ static handler *const table[KN_WORKER_N][KN_EV_N] = {
 		[KN_EV_PUBLISH_FAILED] = on_publish_failed,
 		[KN_EV_CLAIMED] = on_claimed,
 		[KN_EV_BEGUN] = on_begun,
+		[KN_EV_OVER] = on_over,
 		[KN_EV_TAKEN_BACK] = on_taken_back,
 		[KN_EV_TAKE_FAILED] = on_take_failed,
 		[KN_EV_RESULT] = on_result,
@@ -420,78 +443,4 @@ kn_worker_event(struct kn_pool *p, const struct kn_event *ev)
 		return;
 	}
 	h(p, ev->worker, ev);
-}
-
-/* ---- time ---- */
-
-void
-kn_worker_rearm(struct kn_pool *p, uint32_t w)
-{
-	p->worker[w].dirty = p->worker[w].looking = false;
-	kn_timers_set(&p->timers, kn_timer_of_worker(p, w), kn_duty_next(p, w).due_ns);
-}
-
-static void
-look_begun(struct kn_pool *p, uint32_t w, uint32_t t)
-{
-	struct kn_action *a = kn_pool_act(p, KN_ACT_LOOK_BEGUN);
-
-	p->task[t].looked = true;
-	p->worker[w].looking = true;
-	a->worker = w;
-	a->incarnation = p->worker[w].incarnation;
-	a->task = t;
-	a->gen = p->task[t].gen;
-}
-
-static void
-do_duty(struct kn_pool *p, uint32_t w, const struct kn_duty *d)
-{
-	switch (d->what) {
-	case KN_DUTY_READY:
-		kn_worker_kill(p, w, KN_WHY_NOT_READY);
-		break;
-	case KN_DUTY_STOP_ACK:
-		kn_worker_kill(p, w, KN_WHY_NO_STOP_ACK);
-		break;
-	case KN_DUTY_END:
-	case KN_DUTY_KILLED:
-		kn_worker_kill(p, w, KN_WHY_NO_END);
-		break;
-	case KN_DUTY_GONE:
-		enter(p, w, KN_WORKER_DYING, KN_KILL_AGAIN_MS);
-		act(p, w, KN_ACT_KILL_WORKER);
-		break;
-	case KN_DUTY_RETIRE:
-		p->worker[w].retire = p->any_retire = true;
-		break;
-	case KN_DUTY_UNBLOCK:
-		p->worker[w].blocked_ns = 0;
-		break;
-	case KN_DUTY_CLAIM:
-		kn_book_take(p, d->task, KN_TAKE_PROBE);
-		break;
-	case KN_DUTY_LOOK:
-		look_begun(p, w, d->task);
-		break;
-	case KN_DUTY_HARD:
-		kn_book_decide(p, d->task, KN_HOW_HARD);
-		kn_worker_kill(p, w, KN_WHY_HARD);
-		break;
-	case KN_DUTY_NONE:
-		break;
-	}
-}
-
-/* Each duty done changes what kn_duty_next() says, so this ends. */
-void
-kn_worker_timer(struct kn_pool *p, uint32_t w)
-{
-	p->worker[w].dirty = true;
-	for (;;) {
-		struct kn_duty d = kn_duty_next(p, w);
-		if (d.what == KN_DUTY_NONE || d.due_ns > p->now_ns)
-			return;
-		do_duty(p, w, &d);
-	}
 }

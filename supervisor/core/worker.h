@@ -15,9 +15,11 @@ void kn_worker_spawn(struct kn_pool *p, uint32_t w);
 void kn_worker_stop(struct kn_pool *p, uint32_t w);
 /* First reason stands; no effect on what is dead, dying, or not there yet. */
 void kn_worker_kill(struct kn_pool *p, uint32_t w, enum kn_why why);
-/* Its timer fired: do what is due. */
+/* It is dying, and has taken its time. */
+void kn_worker_kill_again(struct kn_pool *p, uint32_t w);
+/* overdue.c: its timer fired: do what is due. */
 void kn_worker_timer(struct kn_pool *p, uint32_t w);
-/* Set its timer to what it waits for now. */
+/* overdue.c: set its timer to what it waits for now. */
 void kn_worker_rearm(struct kn_pool *p, uint32_t w);
 /* Ready and not on its way out: may get tasks if it has a place. */
 bool kn_worker_stays(const struct kn_pool *p, uint32_t w);

@@ -182,6 +182,50 @@ began_long_ago(struct kn_stub *s)
 	begin_and_sleep(s, 1);
 }
 
+/* Of what runs on it says that it is over: that buys it teardown_ms, and no more. */
+static void
+over_and_runs_on(struct kn_stub *s)
+{
+	struct kn_slot_head h;
+	struct kn_waiting w;
+
+	(void)evil_claim(s, &w, &h);
+	kn_control_begin(s->slice.control, w.task, w.gen, kn_clock_now());
+	kn_control_over(s->slice.control, w.task, w.gen);
+	evil_ring(s);
+	evil_sleep();
+}
+
+/* The same of all attempts that there may be but its own. */
+static void
+over_of_others(struct kn_stub *s)
+{
+	struct kn_slot_head h;
+	struct kn_waiting w;
+
+	(void)evil_claim(s, &w, &h);
+	kn_control_begin(s->slice.control, w.task, w.gen, kn_clock_now());
+	evil_ring(s);
+	for (uint32_t i = 0;; i++)
+		kn_control_over(s->slice.control, i % 64, w.gen + 1 + i % 97);
+}
+
+/* No lie: its first task is long over, and the answer takes it 5 s. */
+static void
+late_head(struct kn_slot_head *h, uint8_t bytes[KN_INLINE_MAX])
+{
+	(void)h;
+	(void)bytes;
+	evil.head = NULL;
+	evil_pause_ms(5000);
+}
+static void
+long_in_the_end(struct kn_stub *s)
+{
+	(void)s;
+	evil.head = late_head;
+}
+
 static void
 other_begun(uint32_t *task, uint32_t *gen, uint64_t *ns)
 {
@@ -373,6 +417,9 @@ const struct evil_lie evil_lane_lies[] = {
 	{ "began-in-the-future", EVIL_TASK, began_in_the_future },
 	{ "began-long-ago", EVIL_TASK, began_long_ago },
 	{ "begins-another", EVIL_SERVE, begins_another },
+	{ "over-and-runs-on", EVIL_TASK, over_and_runs_on },
+	{ "over-of-others", EVIL_TASK, over_of_others },
+	{ "long-in-the-end", EVIL_SERVE, long_in_the_end },
 	{ "dies-after-claim", EVIL_TASK, dies_after_claim },
 	{ "crashes-with-a-task", EVIL_TASK, crash },
 	{ "answers-twice", EVIL_TASK, answers_twice },

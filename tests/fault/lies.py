@@ -55,6 +55,10 @@ LIES = {
     "began-in-the-future": (HARD, ("timeout",)),
     "began-long-ago": (HARD, ("timeout",)),
     "begins-another": ("", ()),
+    # the over word: it buys teardown_ms once; the last one is no liar, and is not killed
+    "over-and-runs-on": (HARD, ("timeout",)),
+    "over-of-others": (HARD, ("timeout",)),
+    "long-in-the-end": ("is over, its cell is being taken down", ()),
     "dies-after-claim": ("gone", ("worker-lost",)),
     "crashes-with-a-task": ("gone", ("worker-lost",)),
     # answers to what was not asked
@@ -257,7 +261,7 @@ def attempt(place, case):
     place.write("tasks", "".join(json.dumps(t) + "\n" for t in tasks(name, n)).encode())
     argv = [place.path("knit-sandbox"), "run", "--workers", str(workers), "--tasks", place.path("tasks"),
             "--debug", "lifecycle", "--set", "/timeouts/start_ms=2000", "--set", "/timeouts/hard_ms=%d" % (0 if name in ENDLESS else 4000),
-            "--set", "/timeouts/claim_ms=1500", "--set", "/timeouts/stop_ack_ms=1000"]
+            "--set", "/timeouts/claim_ms=1500", "--set", "/timeouts/teardown_ms=1500", "--set", "/timeouts/stop_ack_ms=1000"]
     start = time.monotonic()
     r = F.run(place, argv, limit=60)
     r.took = time.monotonic() - start

@@ -19,6 +19,7 @@ configure(struct sim *s)
 	c->start_ms = (uint32_t)rnd_in(s, 50, 500);
 	c->claim_ms = chance(s, 100) && !s->honest ? 0 : (uint32_t)rnd_in(s, 10, 200);
 	c->hard_slack_ms = (uint32_t)rnd_in(s, 5, 50);
+	c->teardown_ms = chance(s, 200) ? 0 : (uint32_t)rnd_in(s, 1, 500);
 	c->grace_ms = (uint32_t)rnd_in(s, 10, 200);
 	c->stop_ack_ms = (uint32_t)rnd_in(s, 5, 50);
 	c->backoff_min_ms = (uint32_t)rnd_in(s, 1, 20);
@@ -52,6 +53,7 @@ temper(struct sim *s)
 	s->spawn_fatal = chance(s, 200) ? 500 : 0;
 	s->refuse = s->honest ? 0 : chance(s, 100) ? 900 : chance(s, 300) ? 50 : 0;
 	s->infra = s->plain ? 0 : chance(s, 300) ? 150 : 0;
+	s->tough = chance(s, 500) ? 200 : 0;
 	s->stale = 5;
 	s->read_us = chance(s, 200) ? 20000 : 100;
 	s->stall_left = s->honest ? 0 : chance(s, 200) ? 3 : 0;
@@ -138,9 +140,10 @@ end_event(struct sim *s)
 	if (!s->stopping)
 		return;
 	/* From here it must come to an end: grace, kills, acknowledgements, reaps. */
-	uint64_t limit_ns = (3ull * s->c.grace_ms + 2ull * s->c.hard_slack_ms +
-				s->c.stop_ack_ms + s->c.start_ms + 3000) *
-			    MS;
+	uint64_t limit_ns =
+	    (3ull * s->c.grace_ms + 2ull * s->c.hard_slack_ms + s->c.teardown_ms +
+		s->c.stop_ack_ms + s->c.start_ms + 3000) *
+	    MS;
 	if (s->end_limit_ns == NEVER)
 		s->end_limit_ns = s->now_ns + limit_ns;
 	if (chance(s, 600))

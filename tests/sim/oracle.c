@@ -173,6 +173,9 @@ see_task(struct sim *s, uint32_t w, const struct kn_event *ev)
 		if (t->claimed && t->begun_ns == 0)
 			t->begun_ns = 1;
 		break;
+	case KN_EV_OVER:
+		t->over = t->over || t->claimed;
+		break;
 	case KN_EV_TAKEN_BACK:
 		if (t->may_probe)
 			b->may_step = s->steps;
@@ -306,7 +309,9 @@ oracle_ran(struct sim *s, uint32_t w, uint32_t task, uint64_t ns)
 	if (s->stalled || s->c.claim_ms == 0 || !t->open || t->hard_ms == 0 ||
 	    t->worker != (int)w)
 		return;
-	uint64_t most = (t->hard_ms + (uint64_t)s->c.hard_slack_ms) * MS +
+	uint64_t most = (t->hard_ms + (uint64_t)s->c.hard_slack_ms +
+			    (t->over ? s->c.teardown_ms : 0)) *
+			    MS +
 			2 * oracle_claim_ns(s, t) +
 			(uint64_t)s->w[w].kills * 1000 * MS + 40 * MS;
 	if (ns > most)

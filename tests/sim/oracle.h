@@ -58,6 +58,44 @@ oracle_stays(const struct sim *s, uint32_t w)
 	return s->c.recycle_tasks == 0 || b->given + unclaimed < s->c.recycle_tasks;
 }
 
+/* What a worker has more for a task of which, it says, nothing runs any more. */
+static inline uint64_t
+oracle_teardown(const struct sim *s, const struct book_task *t)
+{
+	return t->over ? s->c.teardown_ms * MS : 0;
+}
+
+/* By when KILL_TASK is followed by a result. */
+static inline uint64_t
+oracle_kill_due(const struct sim *s, const struct book_task *t)
+{
+	return t->kill_ns + (s->c.grace_ms + (uint64_t)s->c.hard_slack_ms) * MS +
+	       oracle_teardown(s, t);
+}
+
+/* Was w asked about a task of its lane in this very step? The answer comes before any
+ * kill. */
+static inline bool
+oracle_looking(const struct sim *s, uint32_t w)
+{
+	const struct book_worker *b = &s->b[w];
+
+	for (uint32_t i = 0; i < b->lane_n; i++) {
+		const struct book_task *t = &s->t[b->lane[i]];
+		if (t->look_step == s->steps || t->ask_over_step == s->steps)
+			return true;
+	}
+	return false;
+}
+
+/* No kill for t before it was asked whether it is over. */
+static inline bool
+oracle_asked_over(const struct sim *s, const struct book_task *t)
+{
+	return s->c.teardown_ms == 0 || t->over ||
+	       (t->ask_over_step != 0 && t->ask_over_step != s->steps);
+}
+
 /* How it is answered if no result comes: the first decision stands. */
 void oracle_decide(struct book_task *t, enum kn_how how);
 /* When the hard limit of w's first task is over, as far as can be known; 0: never. */

@@ -115,7 +115,8 @@ act_publish(struct sim *s, const struct kn_action *a)
 	t->worker = (int)a->worker;
 	t->gen = a->gen;
 	t->published = t->claimed = t->taking = t->killed = t->decided = false;
-	t->begun_ns = t->look_step = 0;
+	t->begun_ns = t->look_step = t->ask_over_step = 0;
+	t->over = false;
 	t->published_ns = s->now_ns;
 	b->lane[b->lane_n++] = a->task;
 	for (uint32_t w = 0; w < s->worker_n; w++)
@@ -221,8 +222,8 @@ some_kill_overdue(const struct sim *s, const struct book_worker *b)
 {
 	for (uint32_t i = 0; i < b->lane_n; i++) {
 		const struct book_task *t = &s->t[b->lane[i]];
-		if (t->killed &&
-		    s->now_ns >= t->kill_ns + (s->c.grace_ms + s->c.hard_slack_ms) * MS)
+		if (t->killed && s->now_ns >= oracle_kill_due(s, t) &&
+		    oracle_asked_over(s, t))
 			return true;
 	}
 	return false;
@@ -250,6 +251,8 @@ kill_has_reason(struct sim *s, const struct kn_action *a)
 			return false;
 		oracle_decide(&s->t[b->lane[0]], KN_HOW_HARD);
 		t = &s->t[b->lane[0]];
+		if (!oracle_asked_over(s, t))
+			return false;
 		/* Looked at before, and the answer waited for. */
 		return t->begun_ns != 0 ||
 		       (t->look_step != 0 && t->look_step != s->steps);
@@ -300,6 +303,22 @@ act_look(struct sim *s, const struct kn_action *a)
 	if (t->look_step != 0 || t->begun_ns != 0 || t->hard_ms == 0)
 		sim_fail(s, "no need to look at t%u", a->task);
 	t->look_step = s->steps;
+}
+
+/* Only where a kill would follow, and once. */
+static void
+act_look_over(struct sim *s, const struct kn_action *a)
+{
+	struct book_task *t = check_laned(s, a);
+	bool head = s->b[a->worker].lane[0] == a->task;
+	uint64_t hard_ns = head ? oracle_hard_due(s, a->worker) : 0;
+
+	if (s->c.teardown_ms == 0 || t->ask_over_step != 0 || t->over || !t->claimed)
+		sim_fail(s, "no use in asking whether t%u is over", a->task);
+	if ((hard_ns == 0 || s->now_ns < hard_ns) &&
+	    (!t->killed || s->now_ns < oracle_kill_due(s, t)))
+		sim_fail(s, "t%u is not late, and asked about", a->task);
+	t->ask_over_step = s->steps;
 }
 
 /* How a claimed task whose worker is gone in this step is answered. */
@@ -424,6 +443,9 @@ oracle_action(struct sim *s, const struct kn_action *a)
 		break;
 	case KN_ACT_LOOK_BEGUN:
 		act_look(s, a);
+		break;
+	case KN_ACT_LOOK_OVER:
+		act_look_over(s, a);
 		break;
 	case KN_ACT_ANSWER:
 		act_answer(s, a);

@@ -38,7 +38,8 @@ oracle_hard_due(const struct sim *s, uint32_t w)
 		from = t->begun_ns > t->published_ns ? t->begun_ns : t->published_ns;
 	if (from > latest)
 		from = latest;
-	return from + (t->hard_ms + (uint64_t)s->c.hard_slack_ms) * MS;
+	return from + (t->hard_ms + (uint64_t)s->c.hard_slack_ms) * MS +
+	       oracle_teardown(s, t);
 }
 
 static void
@@ -46,7 +47,6 @@ due_of_ready(struct watch *k, uint32_t w)
 {
 	struct sim *s = k->s;
 	const struct book_worker *b = &s->b[w];
-	uint64_t end_ns = (s->c.grace_ms + (uint64_t)s->c.hard_slack_ms) * MS;
 
 	uint64_t recycle_ns = b->ready_ns + s->c.recycle_s * 1000 * MS;
 	if (s->c.recycle_s != 0 && !b->retire &&
@@ -58,12 +58,13 @@ due_of_ready(struct watch *k, uint32_t w)
 	if (t->published && !t->claimed && !t->taking && oracle_claim_ns(s, t) != 0)
 		due(k, "claim_ms", w, oracle_could(s, w) + oracle_claim_ns(s, t));
 	uint64_t hard_ns = oracle_hard_due(s, w);
-	if (hard_ns != 0 && t->look_step != s->steps) /* its answer comes first */
+	bool asked = oracle_looking(s, w); /* the answer comes first */
+	if (hard_ns != 0 && !asked)
 		due(k, "hard_ms", w, hard_ns);
 	for (uint32_t i = 0; i < b->lane_n; i++) {
 		t = &s->t[b->lane[i]];
-		if (t->killed)
-			due(k, "end after KILL_TASK", w, t->kill_ns + end_ns);
+		if (t->killed && !asked)
+			due(k, "end after KILL_TASK", w, oracle_kill_due(s, t));
 		if (t->claimed && !t->killed && s->stopping)
 			due(k, "grace", w, s->stop_ns + s->c.grace_ms * MS);
 	}
@@ -244,7 +245,8 @@ check_deadline(const struct watch *k)
 	}
 	bool looked = false;
 	for (uint32_t i = 0; i < s->c.task_max; i++)
-		looked = looked || s->t[i].look_step == s->steps;
+		looked = looked || s->t[i].look_step == s->steps ||
+			 s->t[i].ask_over_step == s->steps;
 	if (s->fed->type == KN_EV_TIMER && core_ns != 0 && core_ns <= s->now_ns &&
 	    !looked)
 		sim_fail(s, "a timer changes nothing, and the core asks for another");

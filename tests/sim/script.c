@@ -13,7 +13,7 @@
  * N]; drain; stop; stop-now; wait. Timers fire by themselves, on time. SPAWN, PUBLISH
  * and TAKE_BACK succeed unless an input before said: spawn-fails, spawn-fatal,
  * publish-fails, take-fails (the next one). LOOK_BEGUN is answered with what `begins tN
- * AT_MS` said before, if anything. */
+ * AT_MS` said before, if anything, LOOK_OVER with what `is-over tN` did. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +36,7 @@ struct script {
 	struct {
 		uint32_t worker, gen;
 		uint64_t begins_ns;
+		bool over;
 	} t[TASKS];
 	uint32_t incarnation[WORKERS];
 	bool spawn_fails, spawn_fatal, publish_fails, take_fails, bad;
@@ -76,9 +77,10 @@ set_key(struct kn_pool_config *c, const char *key, uint64_t v)
 	} keys[] = { { "workers", &c->worker_n }, { "tasks", &c->task_max },
 		{ "depth", &c->lane_depth }, { "start", &c->start_ms },
 		{ "claim", &c->claim_ms }, { "slack", &c->hard_slack_ms },
-		{ "grace", &c->grace_ms }, { "ack", &c->stop_ack_ms },
-		{ "recycle", &c->recycle_tasks }, { "seconds", &c->recycle_s },
-		{ "spares", &c->spares }, { "backoff", &c->backoff_min_ms },
+		{ "teardown", &c->teardown_ms }, { "grace", &c->grace_ms },
+		{ "ack", &c->stop_ack_ms }, { "recycle", &c->recycle_tasks },
+		{ "seconds", &c->recycle_s }, { "spares", &c->spares },
+		{ "backoff", &c->backoff_min_ms },
 		{ "backoff-max", &c->backoff_max_ms }, { "crash-loop", &c->crash_loop },
 		{ "crash-loop-later", &c->crash_loop_later }, { "seed", &c->seed } };
 
@@ -181,6 +183,10 @@ perform(struct script *k, const struct kn_action *a)
 		answer_with(k, a, KN_EV_CLAIMED, 0, false);
 		answer_with(k, a, KN_EV_BEGUN, k->t[a->task].begins_ns, false);
 		break;
+	case KN_ACT_LOOK_OVER:
+		if (k->t[a->task].over)
+			answer_with(k, a, KN_EV_OVER, 0, false);
+		break;
 	}
 }
 
@@ -263,6 +269,8 @@ say(struct script *k, char **word, int n, uint32_t task)
 		k->publish_fails = true;
 	else if (strcmp(w, "take-fails") == 0)
 		k->take_fails = true;
+	else if (strcmp(w, "is-over") == 0)
+		k->t[task].over = true;
 	else if (strcmp(w, "begins") == 0 && n == 3)
 		k->t[task].begins_ns = time_of(word[2]);
 	else

@@ -91,6 +91,16 @@ do_look(struct sim *s, const struct kn_action *a)
 	push(s, ev);
 }
 
+/* The over word, if it names the task; whoever says so has claimed it. */
+static void
+do_look_over(struct sim *s, const struct kn_action *a)
+{
+	const struct world_worker *k = &s->w[a->worker];
+
+	if (k->over_gen != 0 && k->over_task == a->task && k->over_gen == a->gen)
+		push(s, about(a, KN_EV_OVER));
+}
+
 static void
 perform(struct sim *s, const struct kn_action *a)
 {
@@ -106,6 +116,9 @@ perform(struct sim *s, const struct kn_action *a)
 		break;
 	case KN_ACT_LOOK_BEGUN:
 		do_look(s, a);
+		break;
+	case KN_ACT_LOOK_OVER:
+		do_look_over(s, a);
 		break;
 	case KN_ACT_KILL_TASK:
 		world_kill_task(s, a->worker, a->task, a->gen);
@@ -238,6 +251,12 @@ observe(struct sim *s, uint32_t w)
 		ev.gen = k->run_gen;
 		ev.begun_ns = k->begun_ns;
 		report_claims(s, w);
+		shell_feed(s, ev);
+	}
+	if (k->alive && k->over_gen != 0 && chance(s, 50)) {
+		struct kn_event ev = from(s, w, KN_EV_OVER);
+		ev.task = k->over_task;
+		ev.gen = k->over_gen;
 		shell_feed(s, ev);
 	}
 	if (!k->reap)

@@ -48,9 +48,17 @@ enum lie {
 	LIE_FIELD,     /* the shell finds a bad field: VIOLATION */
 	LIE_ACK,       /* acknowledges a stop nobody asked for */
 	LIE_BEGUN,     /* the begun word names what it has not claimed */
+	LIE_OVER,      /* the over word names what runs on, or what is not its own */
 	LIES
 };
-enum phase { PHASE_NONE, PHASE_BOOT, PHASE_IDLE, PHASE_CLAIMED, PHASE_RUN };
+enum phase {
+	PHASE_NONE,
+	PHASE_BOOT,
+	PHASE_IDLE,
+	PHASE_CLAIMED,
+	PHASE_RUN,
+	PHASE_TEARDOWN
+};
 
 struct world_worker {
 	bool alive;	 /* a process exists */
@@ -76,6 +84,7 @@ struct world_worker {
 	bool hoarder;			      /* claims and does nothing */
 	bool picky;			      /* claims the last first */
 	bool lazy;			      /* never claims */
+	bool mute;			      /* never says that a task is over */
 	uint32_t kills_needed, kills;
 	uint64_t claim_ns; /* how long it takes to claim */
 	/* its memory */
@@ -88,6 +97,7 @@ struct world_worker {
 	uint32_t run_task, run_gen; /* while PHASE_CLAIMED, PHASE_RUN */
 	uint64_t begun_ns;	    /* the begun word's time, as it says; 0 idle */
 	uint64_t true_begun_ns;
+	uint32_t over_task, over_gen; /* the over word; gen 0: none yet */
 	bool kill_asked;
 };
 
@@ -105,9 +115,10 @@ struct book_task {
 	int worker;	/* -1: queued */
 	int64_t order;	/* in the queue, first is lowest */
 	uint64_t submit_ns, published_ns, claimed_ns, begun_ns, kill_ns;
-	uint64_t result_step, lost_step,
-	    look_step;	  /* numbers of the steps they came in */
-	uint64_t work_ns; /* what it would take */
+	uint64_t result_step, lost_step, look_step,
+	    ask_over_step; /* numbers of the steps they came in */
+	bool over;	   /* its worker says: nothing of it runs any more */
+	uint64_t work_ns;  /* what it would take */
 	bool crashy;
 };
 struct book_worker {
@@ -148,6 +159,7 @@ struct sim {
 	uint32_t evil;	 /* chance in 1000 that a worker has a fault, per fault */
 	uint32_t refuse; /* chance in 1000 that a publication fails */
 	uint32_t infra;	 /* chance in 1000 that a cell cannot be built */
+	uint32_t tough;	 /* chance in 1000 that taking a cell down takes long */
 	uint32_t spawn_fail, spawn_fatal, crashy;
 	uint32_t stale;	     /* chance in 1000 of an event of an earlier incarnation */
 	uint64_t gap_ns;     /* between submissions */

@@ -46,6 +46,7 @@ trace_line_action(char *buf, size_t n, const struct kn_action *a)
 		break;
 	case KN_ACT_TAKE_BACK:
 	case KN_ACT_LOOK_BEGUN:
+	case KN_ACT_LOOK_OVER:
 		snprintf(buf, n, "%s t%u.%u w%u", name, a->task, a->gen, a->worker);
 		break;
 	case KN_ACT_KILL_TASK:

@@ -40,6 +40,7 @@ character(struct sim *s, struct world_worker *k)
 	 * answered. */
 	k->picky = !k->greedy && chance(s, e / 2);
 	k->lazy = chance(s, e / 4);
+	k->mute = chance(s, e);
 	if (chance(s, e))
 		k->kills_needed = 2;
 }
@@ -154,7 +155,7 @@ world_kill_task(struct sim *s, uint32_t w, uint32_t task, uint32_t gen)
 	struct world_worker *k = &s->w[w];
 
 	if (!k->alive || k->frozen || k->deaf || k->phase < PHASE_CLAIMED ||
-	    k->run_task != task || k->run_gen != gen)
+	    k->phase == PHASE_TEARDOWN || k->run_task != task || k->run_gen != gen)
 		return;
 	k->kill_asked = true;
 	uint64_t at = s->now_ns + rnd_in(s, 100, 3000) * 1000;
@@ -235,6 +236,13 @@ tell_lie(struct sim *s, uint32_t w)
 		k->run_task = slot != NULL ? slot->task : t;
 		k->run_gen = slot != NULL ? slot->gen : s->t[t].gen;
 		k->begun_ns = rnd_in(s, 0, s->now_ns * 2);
+		ring(s);
+		break;
+	case LIE_OVER:
+		k->over_task = k->phase == PHASE_RUN ? k->run_task : t;
+		k->over_gen = k->phase == PHASE_RUN ? k->run_gen : s->t[t].gen;
+		if (k->phase == PHASE_RUN && chance(s, 700))
+			k->next_ns = NEVER;
 		ring(s);
 		break;
 	case LIES:
@@ -328,11 +336,38 @@ idle_step(struct sim *s, uint32_t w)
 	k->next_ns = k->hoarder ? NEVER : s->now_ns + rnd_in(s, 50, 500) * 1000;
 }
 
+/* Nothing of the task runs any more, and what it left takes its time. */
+static bool
+take_down(struct sim *s, uint32_t w)
+{
+	struct world_worker *k = &s->w[w];
+	uint64_t most_ns = s->c.teardown_ms * MS;
+
+	if (most_ns == 0)
+		most_ns = s->c.hard_slack_ms * MS / 2; /* nobody waits longer */
+	if (!chance(s, s->tough))
+		return false;
+	if (!s->honest)
+		most_ns *= 2;
+	oracle_ran(s, w, k->run_task, s->now_ns - k->true_begun_ns);
+	k->phase = PHASE_TEARDOWN;
+	if (!k->mute) {
+		k->over_task = k->run_task;
+		k->over_gen = k->run_gen;
+	}
+	k->next_ns = s->now_ns + rnd_in(s, 0, most_ns);
+	if (chance(s, s->evil) && k->exit_ns == NEVER)
+		k->exit_ns = s->now_ns + rnd_in(s, 0, 2 * most_ns);
+	return true;
+}
+
 static void
 end_cell(struct sim *s, uint32_t w, bool infra)
 {
 	struct world_worker *k = &s->w[w];
 
+	if (k->phase == PHASE_RUN && take_down(s, w))
+		return;
 	if (k->phase == PHASE_RUN)
 		oracle_ran(s, w, k->run_task, s->now_ns - k->true_begun_ns);
 	k->phase = PHASE_IDLE;
@@ -421,6 +456,7 @@ world_step(struct sim *s, uint32_t w)
 		begin_step(s, w);
 		break;
 	case PHASE_RUN:
+	case PHASE_TEARDOWN:
 		end_cell(s, w, false);
 		break;
 	}

@@ -107,14 +107,14 @@ every_entry_of_the_table(void **state)
 		const char *row;
 	} rows[] = {
 		/* SPAWNED SPAWN_FAILED READY PUBLISHED PUBLISH_FAILED CLAIMED BEGUN
-		 * TAKEN_BACK TAKE_FAILED RESULT STOP_ACKED VIOLATION GONE */
-		{ KN_WORKER_DEAD, "bbbbbbbbbbbbb" },
-		{ KN_WORKER_SPAWNING, "..bbbbbbbbbbb" },
-		{ KN_WORKER_STARTING, "bb.bbb.bbkkk." },
-		{ KN_WORKER_READY, "bbbbb..bb.kk." },
-		{ KN_WORKER_STOPPING, "bbbbbb.bbk.k." },
-		{ KN_WORKER_ENDING, "bbbbbb.bbk.k." },
-		{ KN_WORKER_DYING, "bb.bb..bb...." },
+		 * OVER TAKEN_BACK TAKE_FAILED RESULT STOP_ACKED VIOLATION GONE */
+		{ KN_WORKER_DEAD, "bbbbbbbbbbbbbb" },
+		{ KN_WORKER_SPAWNING, "..bbbbbbbbbbbb" },
+		{ KN_WORKER_STARTING, "bb.bbb..bbkkk." },
+		{ KN_WORKER_READY, "bbbbb...bb.kk." },
+		{ KN_WORKER_STOPPING, "bbbbbb..bbk.k." },
+		{ KN_WORKER_ENDING, "bbbbbb..bbk.k." },
+		{ KN_WORKER_DYING, "bb.bb...bb...." },
 	};
 	struct fixture f;
 

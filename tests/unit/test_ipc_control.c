@@ -280,6 +280,23 @@ stop_is_requested_and_acknowledged_each_in_its_own_word(void **state)
 }
 
 static void
+the_over_word_names_one_attempt(void **state)
+{
+	struct kn_control *c = shared_notes(KN_PAGE);
+
+	(void)state;
+	assert_false(kn_control_is_over(c, 0, 0)); /* a gen is never 0 */
+	assert_false(kn_control_is_over(c, 5, 6));
+	kn_control_over(c, 5, 6);
+	assert_true(kn_control_is_over(c, 5, 6));
+	assert_false(kn_control_is_over(c, 5, 7));
+	assert_false(kn_control_is_over(c, 4, 6));
+	kn_control_begin(c, 5, 7, 1); /* the next attempt is not over */
+	assert_false(kn_control_is_over(c, 5, 7));
+	munmap(c, KN_PAGE);
+}
+
+static void
 an_idle_worker_has_begun_nothing(void **state)
 {
 	struct kn_control *c = shared_notes(KN_PAGE);
@@ -371,6 +388,7 @@ main(void)
 		cmocka_unit_test(a_body_over_the_cap_is_refused),
 		cmocka_unit_test(
 		    stop_is_requested_and_acknowledged_each_in_its_own_word),
+		cmocka_unit_test(the_over_word_names_one_attempt),
 		cmocka_unit_test(an_idle_worker_has_begun_nothing),
 		cmocka_unit_test(the_time_read_is_that_of_the_task_read),
 		cmocka_unit_test(every_boot_step_has_a_name),

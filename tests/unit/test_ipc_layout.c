@@ -123,12 +123,12 @@ a_region_out_of_range_is_refused(void **state)
 }
 
 static void
-wire_format_3_is_as_it_was(void **state)
+wire_format_4_is_as_it_was(void **state)
 {
 	struct kn_layout l;
 
 	(void)state;
-	assert_int_equal(KN_LAYOUT_VERSION, 3);
+	assert_int_equal(KN_LAYOUT_VERSION, 4);
 	assert_int_equal(sizeof(struct kn_arena_head), 72);
 	assert_int_equal(offsetof(struct kn_control, stop), 0);
 	assert_int_equal(offsetof(struct kn_control, stop_ack), 64);
@@ -168,7 +168,7 @@ main(void)
 		cmocka_unit_test(numbers_out_of_range_are_refused_and_leave_the_output),
 		cmocka_unit_test(a_submit_region_has_room_for_all_claimants),
 		cmocka_unit_test(a_region_out_of_range_is_refused),
-		cmocka_unit_test(wire_format_3_is_as_it_was),
+		cmocka_unit_test(wire_format_4_is_as_it_was),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,7 @@ no_sources_mean_the_default_of_the_manual(void **state)
 	assert_int_equal(p->timeouts.grace_ms, 100);
 	assert_int_equal(p->timeouts.stop_ack_ms, 50);
 	assert_int_equal(p->timeouts.hard_slack_ms, 40);
+	assert_int_equal(p->timeouts.teardown_ms, 10000);
 	assert_int_equal(p->timeouts.claim_ms, 1000);
 	assert_int_equal(p->fs.tmp_bytes, 64 << 20);
 	assert_int_equal(p->fs.shm_bytes, 64 << 20);
