@@ -60,20 +60,27 @@ check_kind(const struct kn_run *r, struct kn_err *e)
 	return 0;
 }
 
-/* KNIT_STEAL stands for --steal where nobody said anything. */
+/* KNIT_STEAL and KNIT_STEAL_CLAIM stand for --steal and /pool/claim where nobody said
+ * anything. */
 static int
 choose_steal(struct kn_run *r, struct kn_err *e)
 {
-	const char *v = getenv("KNIT_STEAL");
+	const char *steal = getenv("KNIT_STEAL"), *claim = getenv("KNIT_STEAL_CLAIM");
 
-	if (!v || !*v || kn_policy_named(r->policy, "/pool/steal"))
-		return 0;
-	if (strcmp(v, "auto") != 0 && strcmp(v, "brokered") != 0 &&
-	    strcmp(v, "off") != 0)
-		return kn_opt_refuse(e,
-		    "auto, brokered and off are what this version has",
-		    "KNIT_STEAL: \"%.40s\" is not supported", v);
-	r->sup.no_steal = strcmp(v, "off") == 0;
+	if (steal && *steal && !kn_policy_named(r->policy, "/pool/steal")) {
+		r->sup.steal = kn_steal_parse(steal);
+		r->sup.steal_set = true;
+		if (r->sup.steal < 0)
+			return kn_opt_refuse(e, "one of auto, shared, brokered and off",
+			    "KNIT_STEAL: \"%.40s\" is not supported", steal);
+	}
+	if (claim && *claim && !kn_policy_named(r->policy, "/pool/claim")) {
+		r->sup.claim = kn_claims_parse(claim);
+		r->sup.claim_set = true;
+		if (r->sup.claim < 0)
+			return kn_opt_refuse(e, "one of auto, dekker and cas-mask",
+			    "KNIT_STEAL_CLAIM: \"%.40s\" is not supported", claim);
+	}
 	return 0;
 }
 

@@ -204,14 +204,13 @@ kn_call_error_decode(const void *buf, size_t n, struct kn_call_error *out)
 static void
 put_resident(struct kn_blob_w *w, const struct kn_resident *r)
 {
-	kn_blob_u32(w, KN_LAYOUT_VERSION);
-	kn_blob_u32(w, r->layout.worker_n);
-	kn_blob_u64(w, r->layout.submit_area_bytes);
-	kn_blob_u64(w, r->layout.return_area_bytes);
+	kn_layout_put(w, &r->layout);
 	kn_blob_bytes(w, r->pool_id, sizeof r->pool_id);
 	kn_blob_u32(w, r->slice);
 	kn_blob_u32(w, r->spin_us);
 	kn_blob_u32(w, r->need_mseal);
+	kn_blob_u32(w, r->claim);
+	kn_blob_u32(w, r->region_lanes);
 	kn_blob_u64(w, r->payload_max);
 	kn_blob_str(w, r->module);
 	kn_blob_str(w, r->init);
@@ -221,27 +220,23 @@ int
 kn_resident_decode(const void *buf, size_t n, struct kn_resident *out)
 {
 	struct kn_blob_r r = { .p = buf, .n = n };
-	uint64_t submit, ret;
-	uint32_t version, slice_n;
 	const void *id;
 	size_t id_n = 0;
 
 	memset(out, 0, sizeof *out);
-	version = kn_blob_get_u32(&r);
-	slice_n = kn_blob_get_u32(&r);
-	submit = kn_blob_get_u64(&r);
-	ret = kn_blob_get_u64(&r);
+	if (kn_layout_get(&r, &out->layout) < 0)
+		return -1;
 	id = kn_blob_get_bytes(&r, &id_n);
 	out->slice = kn_blob_get_u32(&r);
 	out->spin_us = kn_blob_get_u32(&r);
 	out->need_mseal = kn_blob_get_u32(&r);
+	out->claim = kn_blob_get_u32(&r);
+	out->region_lanes = kn_blob_get_u32(&r);
 	out->payload_max = kn_blob_get_u64(&r);
 	out->module = kn_blob_get_str(&r);
 	out->init = kn_blob_get_str(&r);
-	if (!kn_blob_done(&r) || version != KN_LAYOUT_VERSION ||
-	    id_n != sizeof out->pool_id ||
-	    kn_layout_of(slice_n, submit, ret, &out->layout) < 0 ||
-	    out->slice >= slice_n)
+	if (!kn_blob_done(&r) || id_n != sizeof out->pool_id ||
+	    out->slice >= out->layout.worker_n)
 		return -1;
 	memcpy(out->pool_id, id, id_n);
 	return 0;

@@ -75,6 +75,8 @@ enum kn_resident_fd {
 	KN_RESIDENT_ARENA,   /* closed once the slice is mapped */
 	KN_RESIDENT_BELL,    /* kept: the doorbell's eventfd */
 	KN_RESIDENT_RECORD,  /* closed once read */
+	KN_RESIDENT_REGION,  /* where there is a submit region: the arena, open for
+				reading only; closed once that is mapped */
 	KN_RESIDENT_FD_END
 };
 struct kn_resident {
@@ -83,9 +85,12 @@ struct kn_resident {
 	uint32_t slice;	  /* index */
 	uint32_t spin_us; /* before it parks; 0: parks at once */
 	uint32_t need_mseal;
-	uint64_t payload_max; /* of one result */
-	const char *module;   /* path inside */
-	const char *init;     /* text for the init hook, "" if none */
+	/* where the layout has a submit region: it claims from its bank, and its own
+	 * submit lane has the PING only */
+	uint32_t claim, region_lanes; /* enum kn_claim_how; slots a region */
+	uint64_t payload_max;	      /* of one result */
+	const char *module;	      /* path inside */
+	const char *init;	      /* text for the init hook, "" if none */
 };
 struct kn_err;
 int kn_resident_seal(const struct kn_resident *r, int *out_fd, struct kn_err *e);

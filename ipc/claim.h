@@ -55,9 +55,14 @@ struct kn_claimant {
 /* What a claim copies out of one slot. An area's bytes are read in place: they are the
  * claimant's until kn_claim_free() or its answer, whatever is first. */
 struct kn_claimed {
-	struct kn_slot_head head;
+	union {
+		struct kn_slot as_slot;
+		struct {
+			_Alignas(KN_LINE) uint8_t inline_bytes[KN_INLINE_MAX];
+			struct kn_slot_head head;
+		};
+	};
 	int slot;
-	_Alignas(8) uint8_t inline_bytes[KN_INLINE_MAX];
 };
 
 enum { KN_CLAIM_BUSY = -1 };

@@ -52,9 +52,7 @@ put_boot(struct kn_blob_w *w, const struct kn_boot *b)
 	kn_blob_u32(w, b->worker);
 	kn_blob_u32(w, b->incarnation);
 	kn_blob_bytes(w, b->pool_id, sizeof b->pool_id);
-	kn_blob_u32(w, b->layout.worker_n);
-	kn_blob_u64(w, b->layout.submit_area_bytes);
-	kn_blob_u64(w, b->layout.return_area_bytes);
+	kn_layout_put(w, &b->layout);
 	kn_blob_u32(w, b->flags);
 	kn_blob_u32(w, b->has);
 	kn_blob_u32(w, b->worker_n);
@@ -113,16 +111,6 @@ get_bool(struct kn_blob_r *r)
 	return v == 1;
 }
 
-static void
-get_layout(struct kn_blob_r *r, struct kn_layout *out)
-{
-	uint32_t worker_n = kn_blob_get_u32(r);
-	uint64_t submit = kn_blob_get_u64(r), ret = kn_blob_get_u64(r);
-
-	if (!r->bad && kn_layout_of(worker_n, submit, ret, out) < 0)
-		r->bad = true;
-}
-
 static uint32_t
 get_binds(struct kn_blob_r *r, struct kn_boot_bind *binds, uint32_t max)
 {
@@ -174,7 +162,8 @@ kn_boot_decode(const void *buf, size_t n, struct kn_boot *out,
 	if (id_n != sizeof b.pool_id)
 		return -1;
 	memcpy(b.pool_id, id, sizeof b.pool_id);
-	get_layout(&r, &b.layout);
+	if (kn_layout_get(&r, &b.layout) < 0)
+		return -1;
 	b.flags = kn_blob_get_u32(&r);
 	b.has = kn_blob_get_u32(&r);
 	b.worker_n = kn_blob_get_u32(&r);

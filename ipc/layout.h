@@ -221,4 +221,11 @@ enum {
 };
 uint64_t kn_layout_bank_area_off(const struct kn_layout *l);
 
+/* In a record: the numbers it is computed from, and back. 0, or -1: it makes no sense.
+ */
+struct kn_blob_w;
+struct kn_blob_r;
+void kn_layout_put(struct kn_blob_w *w, const struct kn_layout *l);
+int kn_layout_get(struct kn_blob_r *r, struct kn_layout *out);
+
 #endif

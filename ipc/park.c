@@ -64,23 +64,22 @@ kn_park_wake(struct kn_control *c)
 }
 
 void
-kn_abort_set(struct kn_control *c, uint32_t id)
+kn_abort_set(uint32_t *words, uint32_t id)
 {
 	if (id < KN_ABORT_BITS)
-		(void)kn_shm_or32_release(&c->abort[id / 32], 1u << id % 32); /* T1 */
+		(void)kn_shm_or32_release(&words[id / 32], 1u << id % 32); /* T1 */
 }
 
 void
-kn_abort_clear(struct kn_control *c, uint32_t id)
+kn_abort_clear(uint32_t *words, uint32_t id)
 {
 	if (id < KN_ABORT_BITS)
-		(void)kn_shm_and32_release(
-		    &c->abort[id / 32], ~(1u << id % 32)); /* T1 */
+		(void)kn_shm_and32_release(&words[id / 32], ~(1u << id % 32)); /* T1 */
 }
 
 bool
-kn_abort_test(const struct kn_control *c, uint32_t id)
+kn_abort_test(const uint32_t *words, uint32_t id)
 {
 	return id < KN_ABORT_BITS &&
-	       (kn_shm_load32_acquire(&c->abort[id / 32]) >> id % 32 & 1); /* T2 */
+	       (kn_shm_load32_acquire(&words[id / 32]) >> id % 32 & 1); /* T2 */
 }

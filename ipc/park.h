@@ -25,9 +25,10 @@ bool kn_park_for(struct kn_control *c, uint32_t seen, uint64_t ns);
  * woken by a system call. */
 bool kn_park_wake(struct kn_control *c);
 
-/* Abort bits; id below KN_ABORT_BITS. */
-void kn_abort_set(struct kn_control *c, uint32_t id);	/* supervisor */
-void kn_abort_clear(struct kn_control *c, uint32_t id); /* supervisor, before reuse */
-bool kn_abort_test(const struct kn_control *c, uint32_t id); /* worker */
+/* Abort bits: words of a slice (kn_control.abort) or of a bank (kn_bank_head.abort); id
+ * below KN_ABORT_BITS. */
+void kn_abort_set(uint32_t *words, uint32_t id);	/* supervisor */
+void kn_abort_clear(uint32_t *words, uint32_t id);	/* supervisor, before reuse */
+bool kn_abort_test(const uint32_t *words, uint32_t id); /* worker */
 
 #endif

@@ -43,6 +43,9 @@ struct kn_bank_head {
 	/* own: the supervisor as a claimant, for taking back. As kn_own.word: same
 	 * labels; if the supervisor dies, see live. */
 	_Alignas(KN_LINE) uint64_t own;
+	/* abort: as kn_control.abort, for the calls of this bank, whoever takes them:
+	 * its writer is the supervisor, and here its readers cannot write it. */
+	_Alignas(KN_LINE) uint32_t abort[KN_ABORT_WORDS];
 };
 
 /* The owners page, cas-mask only: the one word here that all claimants write. */

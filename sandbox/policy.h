@@ -84,7 +84,23 @@ struct kn_seccomp_rule {
 };
 
 enum kn_kind { KN_KIND_EXEC, KN_KIND_MODULE };
-enum kn_steal { KN_STEAL_AUTO, KN_STEAL_BROKERED, KN_STEAL_OFF };
+enum kn_steal {
+	KN_STEAL_AUTO,
+	KN_STEAL_SHARED,
+	KN_STEAL_BROKERED,
+	KN_STEAL_OFF,
+	KN_STEAL_N
+};
+const char *kn_steal_name(enum kn_steal s);
+/* -1: no such word. */
+int kn_steal_parse(const char *name);
+enum kn_claim { /* in the order of enum kn_claim_how of ipc/region.h */
+	KN_CLAIMS_AUTO,
+	KN_CLAIMS_DEKKER,
+	KN_CLAIMS_CAS_MASK,
+	KN_CLAIMS_N
+};
+int kn_claims_parse(const char *name);
 enum kn_balancer { /* in the order of the core's enum kn_balance */
 	KN_BALANCER_FIRST_IDLE,
 	KN_BALANCER_ROUND_ROBIN,
@@ -113,6 +129,8 @@ struct kn_policy {
 		uint32_t workers; /* 0: decided by the machine */
 		enum kn_kind kind;
 		enum kn_steal steal;
+		enum kn_claim claim;
+		uint32_t region_lanes; /* 0: as wide as leaves a spare region */
 		enum kn_balancer balancer;
 		/* MODULE: absolute path of the file, where it is inside, and the text
 		 * for its init hook ("" if none); else NULL */

@@ -104,15 +104,21 @@ const struct kn_key kn_policy_keys[] = {
 	    AT(pool.recycle_memory)),
 	INT("/pool/retries", 0, 100,
 	    "How often a task lost with its worker is run again.", AT(pool.retries)),
-	WORD("/pool/steal", WORDS("auto", "brokered", "off"),
-	    "Whether a task that waits for a busy worker may go to an idle one.",
-	    AT(pool.steal), .later = WORDS("shared")),
+	WORD("/pool/steal", WORDS("auto", "shared", "brokered", "off"),
+	    "How a task that waits for a busy worker gets to an idle one. \"shared\": "
+	    "workers of kind module take calls from one place, and each can read the "
+	    "arguments of all.",
+	    AT(pool.steal)),
+	WORD("/pool/claim", WORDS("auto", "dekker", "cas-mask"),
+	    "With steal shared: how a worker takes a call.", AT(pool.claim)),
+	INT("/pool/region_lanes", 0, 32,
+	    "With steal shared: slots that are taken from together, a power of two; 0: "
+	    "as many as leave a spare region.",
+	    AT(pool.region_lanes)),
 	WORD("/pool/balancer",
 	    WORDS("first-idle", "round-robin", "random", "first-idle-or-random"),
 	    "Which worker gets the next task: of the idle ones, else of those at work.",
 	    AT(pool.balancer)),
-	LATER("/pool/claim", ""),
-	LATER("/pool/region_lanes", ""),
 
 	OBJECT("/launcher", "What starts a worker."),
 	WORD("/launcher/type", WORDS("bwrap"), "bubblewrap.", AT(launcher),

@@ -232,21 +232,11 @@ act_publish(struct kn_sup *s, const struct kn_action *a)
 		reply(s, a, KN_EV_PUBLISHED);
 }
 
-static void
-act_take_back(struct kn_sup *s, const struct kn_action *a)
+void
+kn_act_taken_back(struct kn_wk *w, struct kn_entry *e)
 {
-	struct kn_wk *w = &s->wk[a->worker];
-	struct kn_entry *e = kn_view_entry(w, a->task, a->gen);
+	struct kn_sup *s = w->sup;
 
-	if (!e || e->claimed || e->input_used ||
-	    !kn_submit_take_back(&w->tx, &w->slice, e->slot)) {
-		if (e)
-			e->claimed = true; /* the answer says so; once is enough */
-		reply(s, a, KN_EV_TAKE_FAILED);
-		return;
-	}
-	if (e->area >= 0)
-		kn_payload_undo(&w->pay, e->area);
 	kn_publish_forget(e);
 	kn_stream_close(e);
 	e->taken_from = (int)w->index;
@@ -255,6 +245,27 @@ act_take_back(struct kn_sup *s, const struct kn_action *a)
 	    &s->trace, "taken back", e->task->id, e->taken_from, e->taken_ns);
 	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "task %s taken back",
 	    e->task->id ? e->task->id : "-");
+}
+
+static void
+act_take_back(struct kn_sup *s, const struct kn_action *a)
+{
+	struct kn_wk *w = &s->wk[a->worker];
+	struct kn_entry *e = kn_view_entry(w, a->task, a->gen);
+
+	if (s->share &&
+	    (!e || (!e->claimed && kn_share_take_back(w, e) != KN_BACK_OURS)))
+		return; /* that it was claimed is told, or will be */
+	if (!e || e->claimed || e->input_used ||
+	    (!s->share && !kn_submit_take_back(&w->tx, &w->slice, e->slot))) {
+		if (e)
+			e->claimed = true; /* the answer says so; once is enough */
+		reply(s, a, KN_EV_TAKE_FAILED);
+		return;
+	}
+	if (e->area >= 0)
+		kn_payload_undo(&w->pay, e->area);
+	kn_act_taken_back(w, e);
 	reply(s, a, KN_EV_TAKEN_BACK);
 }
 

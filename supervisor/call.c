@@ -14,25 +14,40 @@ enum { ERROR_MAX = 64 * 1024 }; /* an encoded error may be larger than payload.m
 
 /* ---- abort ids ---- */
 
-static uint32_t
-take_abort(struct kn_wk *w)
+/* Of a bank there is one bitmap for all of its workers: nobody knows yet who will run
+ * the call. */
+static struct kn_abort_ids *
+ids_of(struct kn_wk *w)
 {
-	struct kn_resident_wk *r = &w->res;
+	return w->sup->share ? &kn_share_bank_of(w)->ids : &w->res.ids;
+}
+
+static uint32_t *
+words_of(struct kn_wk *w)
+{
+	return w->sup->share ? kn_share_bank_of(w)->offer.bank.head->abort
+			     : w->slice.control->abort;
+}
+
+uint32_t
+kn_call_take_abort(struct kn_wk *w)
+{
+	struct kn_abort_ids *ids = ids_of(w);
 
 	for (uint32_t i = 0; i <= KN_ABORT_WORDS; i++) {
-		uint32_t at = (r->abort_at / 32 + i) % KN_ABORT_WORDS, id;
+		uint32_t at = (ids->at / 32 + i) % KN_ABORT_WORDS, id;
 
-		if (r->abort_used[at] == UINT32_MAX)
+		if (ids->used[at] == UINT32_MAX)
 			continue;
-		id = at * 32 + (uint32_t)__builtin_ctz(~r->abort_used[at]);
+		id = at * 32 + (uint32_t)__builtin_ctz(~ids->used[at]);
 		if (id >= KN_ABORT_BITS)
 			continue;
-		r->abort_used[at] |= 1u << id % 32;
-		if (r->abort_set[at] & 1u << id % 32) { /* of one before */
-			r->abort_set[at] &= ~(1u << id % 32);
-			kn_abort_clear(w->slice.control, id);
+		ids->used[at] |= 1u << id % 32;
+		if (ids->set[at] & 1u << id % 32) { /* of one before */
+			ids->set[at] &= ~(1u << id % 32);
+			kn_abort_clear(words_of(w), id);
 		}
-		r->abort_at = id;
+		ids->at = id;
 		return id;
 	}
 	return KN_NO_ABORT;
@@ -42,8 +57,10 @@ void
 kn_call_forget(struct kn_wk *w, struct kn_entry *e)
 {
 	if (e->abort != KN_NO_ABORT)
-		w->res.abort_used[e->abort / 32] &= ~(1u << e->abort % 32);
+		ids_of(w)->used[e->abort / 32] &= ~(1u << e->abort % 32);
 	e->abort = KN_NO_ABORT;
+	if (w->sup->share)
+		kn_share_forget(w, e);
 }
 
 void
@@ -52,8 +69,8 @@ kn_call_abort(struct kn_wk *w, struct kn_entry *e)
 	e->aborted = true;
 	if (e->abort == KN_NO_ABORT)
 		return;
-	w->res.abort_set[e->abort / 32] |= 1u << e->abort % 32;
-	kn_abort_set(w->slice.control, e->abort);
+	ids_of(w)->set[e->abort / 32] |= 1u << e->abort % 32;
+	kn_abort_set(words_of(w), e->abort);
 }
 
 /* ---- publication ---- */
@@ -145,6 +162,8 @@ kn_call_publish(struct kn_wk *w, struct kn_entry *e)
 	uint8_t buf[KN_INLINE_MAX];
 	int slot;
 
+	if (w->sup->share)
+		return kn_share_publish(w, e);
 	slot = kn_submit_next(&w->tx);
 	if (slot < 0) {
 		kn_view_look_claims(w); /* claimed slots are free ones */
@@ -156,7 +175,7 @@ kn_call_publish(struct kn_wk *w, struct kn_entry *e)
 		head.name_n = (uint32_t)strlen(w->sup->module->name[head.fn]);
 	if (!put(w, &t->call, &head, buf))
 		return false;
-	e->abort = head.abort = take_abort(w);
+	e->abort = head.abort = kn_call_take_abort(w);
 	e->aborted = e->died = false;
 	e->published_ns = w->sup->step_ns;
 	if (t->timeouts.hard_ms)
@@ -181,6 +200,8 @@ kn_call_publish(struct kn_wk *w, struct kn_entry *e)
 void
 kn_call_wake(struct kn_sup *s)
 {
+	if (s->share)
+		kn_share_flush(s);
 	for (uint32_t i = 0; i < s->worker_n; i++) {
 		struct kn_wk *w = &s->wk[i];
 
@@ -335,6 +356,34 @@ tell_claim(struct kn_wk *w, struct kn_event *ev)
 	kn_turn_feed(w->sup, ev);
 }
 
+/* Out of a bank: false: another one has it, and this one was lied to. */
+static bool
+is_its(struct kn_wk *w, const struct kn_slot_head *h, struct kn_event *ev,
+    const char **out_bad)
+{
+	enum kn_answer whose = kn_share_answer(w, h->task, h->gen, ev);
+
+	if (whose == KN_ANSWER_LIE)
+		*out_bad = "result.task";
+	return whose != KN_ANSWER_DROP;
+}
+
+/* What a result says of its call. */
+static void
+note(struct kn_wk *w, struct kn_entry *e, const struct kn_slot_head *h,
+    const uint8_t *bytes)
+{
+	if (!(h->flags & KN_CALL_NOT_FOUND) && !is_known(w, e->task->call.fn))
+		know(w, e->task->call.fn);
+	e->flags = h->flags;
+	e->value = (struct kn_value){ .type = h->type,
+		.borrowed = true,
+		.bytes = (void *)(uintptr_t)bytes,
+		.n = h->payload_len };
+	e->has_result = true;
+	w->results++;
+}
+
 void
 kn_call_result(
     struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *inline_bytes)
@@ -367,6 +416,8 @@ kn_call_result(
 	}
 	if (!bad && (h->kind != KN_REQ_CALL || !w->ready))
 		bad = "result.kind";
+	if (!bad && s->share && !is_its(w, h, &ev, &bad))
+		return;
 	e = bad ? NULL : kn_view_entry(w, h->task, h->gen);
 	if (e && !e->claimed) {
 		w->quiet = e;
@@ -390,15 +441,7 @@ kn_call_result(
 	if (s->watchdog_hit && !w->rang &&
 	    ev.now_ns - e->ended_ns > KN_DOORBELL_MS * KN_MS_NS / 2)
 		s->doorbell_missed++; /* nobody rang, and it lay there */
-	if (!(h->flags & KN_CALL_NOT_FOUND) && !is_known(w, e->task->call.fn))
-		know(w, e->task->call.fn);
-	e->flags = h->flags;
-	e->value = (struct kn_value){ .type = h->type,
-		.borrowed = true,
-		.bytes = (void *)(uintptr_t)bytes,
-		.n = h->payload_len };
-	e->has_result = true;
-	w->results++;
+	note(w, e, h, bytes);
 	/* A system call or two: now and then is enough. */
 	if (s->policy->pool.recycle_memory && w->results % MEMORY_LOOKS == 0)
 		ev.memory = kn_launcher_idle_memory(s->launcher, w->index);

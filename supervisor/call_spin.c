@@ -25,7 +25,7 @@ has_news(const struct kn_sup *s)
 	for (uint32_t i = 0; i < s->worker_n; i++) {
 		const struct kn_wk *w = &s->wk[i];
 
-		if (w->live && w->outstanding && kn_return_pending(&w->rx, &w->slice))
+		if (w->live && kn_wk_owes(w) && kn_return_pending(&w->rx, &w->slice))
 			return true;
 	}
 	return false;

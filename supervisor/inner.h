@@ -26,6 +26,7 @@
 #include "supervisor/log.h"
 #include "supervisor/loop.h"
 #include "supervisor/resident.h"
+#include "supervisor/share.h"
 #include "supervisor/sup.h"
 #include "supervisor/trace.h"
 
@@ -77,6 +78,9 @@ struct kn_entry {
 	uint32_t flags; /* of a call's result: enum kn_call_flag */
 	struct kn_value value; /* borrowed, while the result is fed */
 	bool claimed, input_used, cancel_sent;
+	bool taking;  /* shared submit: it is asked back, and that is not decided */
+	bool shelved; /* and waits for a slot */
+	uint32_t shelf_next;
 	size_t job_bytes;
 	uint64_t accepted_ns, published_ns, begun_ns, ended_ns;
 	uint64_t taken_ns; /* taken back then, from worker taken_from; 0: was not */
@@ -124,7 +128,9 @@ struct kn_wk {
 	uint32_t outstanding; /* published, neither answered nor taken back */
 	int ping_slot;
 	uint64_t ping_nonce;
-	struct kn_entry *quiet; /* its claim is told with its result */
+	struct kn_entry *quiet;		  /* its claim is told with its result, */
+	uint32_t quiet_moved, quiet_from; /* and that it came from another's lane */
+	bool joined;  /* shared submit: it may claim, and is not buried */
 	bool to_wake; /* something was published to a resident: look if it sleeps */
 	struct kn_resident_wk res; /* kind module */
 	struct kn_err boot_err;	   /* BOOT could not be sent, or BOOT_FAIL came */
@@ -205,9 +211,13 @@ struct kn_sup {
 	struct rlimit old_nofile;
 	bool nofile_saved;
 	struct kn_module *module; /* NULL: kind exec */
-	uint64_t step_ns;	  /* time of the event that is being handled */
-	uint64_t steps;		  /* of the core, ever */
-	uint64_t round_ns;	  /* when the round of the loop began */
+	enum kn_steal steal;	  /* as decided; AUTO never */
+	const char *steal_why;
+	int claim;		/* enum kn_claim_how */
+	struct kn_share *share; /* NULL: calls come in each worker's own lane */
+	uint64_t step_ns;	/* time of the event that is being handled */
+	uint64_t steps;		/* of the core, ever */
+	uint64_t round_ns;	/* when the round of the loop began */
 	uint64_t look_ns;    /* when the lane was looked at whose results are taken */
 	bool full_look;	     /* claims too, although there are no results */
 	uint64_t polled_ns;  /* when descriptors were last looked at */
@@ -220,6 +230,15 @@ struct kn_sup {
 	uint8_t msg[sizeof(struct kn_msg) + KN_MSG_BODY_MAX];
 };
 #define KN_NO_ENTRY UINT32_MAX
+
+/* Something may come back from w: its own tasks, or any of its bank, of which nobody
+ * knows yet that w has claimed it. */
+static inline bool
+kn_wk_owes(const struct kn_wk *w)
+{
+	return w->outstanding > 0 ||
+	       (w->sup->share && w->ready && kn_share_bank_of(w)->placed > 0);
+}
 
 /* turn.c */
 /* Feed one event now, with all that follows from it; from inside a turn it is queued.
@@ -242,6 +261,8 @@ void kn_turn_stop(struct kn_sup *s, bool now, int signo);
 void kn_act_do(struct kn_sup *s, const struct kn_action *a);
 /* Close what a worker had; it must be reaped. */
 void kn_act_release(struct kn_wk *w);
+/* It is out of w's lane, and nobody will run it. */
+void kn_act_taken_back(struct kn_wk *w, struct kn_entry *e);
 int kn_act_message(struct kn_wk *w, enum kn_msg_type type, const struct kn_entry *e,
     uint32_t arg, const int *fds, int fd_n);
 
@@ -266,6 +287,8 @@ bool kn_call_spin(struct kn_sup *s);
 /* One slot of the return lane: a pong or a result. */
 void kn_call_result(
     struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes);
+/* An id in the bitmap that w's calls look at, or KN_NO_ABORT. */
+uint32_t kn_call_take_abort(struct kn_wk *w);
 /* Tell a call that it should give up. */
 void kn_call_abort(struct kn_wk *w, struct kn_entry *e);
 /* The lane has it no more. */

@@ -45,9 +45,7 @@ reset(struct kn_wk *w)
 	r->running = r->ended = r->load_failed = r->over = false;
 	r->kill_by_ns = 0;
 	r->killed = KN_CAUSE_NONE;
-	memset(r->abort_used, 0, sizeof r->abort_used);
-	memset(r->abort_set, 0, sizeof r->abort_set);
-	r->abort_at = 0;
+	memset(&r->ids, 0, sizeof r->ids);
 	r->backed = r->returned = r->payload_ns = 0;
 }
 
@@ -190,14 +188,15 @@ send_job(struct kn_wk *w, const int child[2], int record_fd, struct kn_err *e)
 	const struct kn_sup *s = w->sup;
 	struct kn_resident_wk *r = &w->res;
 	const int fds[] = { s->module->null_fd, child[0], child[1], s->module->exe_fd,
-		s->arena.fd, r->bell_fd, record_fd };
-	enum { FD_N = sizeof fds / sizeof fds[0] };
-	_Static_assert(FD_N == 3 + KN_RESIDENT_FD_END - KN_RESIDENT_EXE,
+		s->arena.fd, r->bell_fd, record_fd, s->share ? s->share->ro_fd : -1 };
+	enum { FD_MAX = sizeof fds / sizeof fds[0] };
+	_Static_assert(FD_MAX == 3 + KN_RESIDENT_FD_END - KN_RESIDENT_EXE,
 	    "stdio, and what enum kn_resident_fd names");
+	const int fd_n = s->share ? FD_MAX : FD_MAX - 1;
 	struct kn_slot_head head = { .kind = KN_REQ_EXEC,
 		.task = KN_RESIDENT_TASK,
 		.gen = w->incarnation,
-		.fd_n = FD_N };
+		.fd_n = (uint32_t)fd_n };
 	struct kn_msg msg = {
 		.type = KN_MSG_TASK, .task = KN_RESIDENT_TASK, .gen = w->incarnation
 	};
@@ -213,7 +212,7 @@ send_job(struct kn_wk *w, const int child[2], int record_fd, struct kn_err *e)
 	r->job_gen = w->incarnation;
 	kn_submit_publish(&r->tx, &r->slice, r->job_slot, &head, buf);
 	msg.arg = (uint32_t)r->job_slot;
-	if (kn_fd_send(w->lw.sock, &msg, sizeof msg, fds, FD_N, 1) < 0)
+	if (kn_fd_send(w->lw.sock, &msg, sizeof msg, fds, fd_n, 1) < 0)
 		return kn_err_sys(e, KN_EK_LAUNCH, "send the module's process");
 	r->running = true;
 	return 0;
@@ -234,11 +233,18 @@ start(struct kn_wk *w, struct kn_err *e)
 		.init = p->pool.init };
 	int child[2] = { -1, -1 }, record = -1, rc = -1;
 
+	if (s->share) {
+		rec.claim = s->share->how;
+		rec.region_lanes = s->share->width;
+	}
 	memcpy(rec.pool_id, s->pool_id, sizeof rec.pool_id);
 	if (kn_arena_reset_slice(&s->arena, rec.slice, e) == 0 &&
 	    kn_resident_seal(&rec, &record, e) == 0 && open_ends(w, child, e) == 0 &&
-	    kn_publish_ping(w, e) == 0)
+	    kn_publish_ping(w, e) == 0) {
+		if (s->share)
+			kn_share_join(w);
 		rc = send_job(w, child, record, e);
+	}
 	kn_fd_close(&child[0]);
 	kn_fd_close(&child[1]);
 	kn_fd_close(&record);

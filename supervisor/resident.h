@@ -42,6 +42,12 @@ struct kn_say_stream {
 	bool cut;
 };
 
+/* Which abort ids of a bitmap are given out, and which bits are set. */
+struct kn_abort_ids {
+	uint32_t used[KN_ABORT_WORDS], set[KN_ABORT_WORDS];
+	uint32_t at;
+};
+
 struct kn_resident_wk {
 	/* the stub's */
 	bool up;    /* launched, and not known to be gone */
@@ -70,8 +76,7 @@ struct kn_resident_wk {
 	uint64_t unread; /* lines that our stderr had no room for */
 	uint32_t *known; /* by function: the incarnation that has answered one */
 	uint32_t known_n;
-	uint32_t abort_used[KN_ABORT_WORDS], abort_set[KN_ABORT_WORDS];
-	uint32_t abort_at;
+	struct kn_abort_ids ids;
 	uint64_t backed;     /* of its submit area: bytes from the start */
 	uint64_t returned;   /* of its return area: bytes ever used */
 	uint64_t payload_ns; /* last use of either; 0: nothing to give back */

@@ -151,7 +151,7 @@ uint64_t
 kn_resident_due(const struct kn_wk *w)
 {
 	const struct kn_resident_wk *r = &w->res;
-	uint64_t quiet = r->payload_ns && w->outstanding == 0
+	uint64_t quiet = r->payload_ns && !kn_wk_owes(w)
 			     ? r->payload_ns + KN_RESIDENT_QUIET_MS * KN_MS_NS
 			     : 0;
 
@@ -213,7 +213,7 @@ kn_resident_timer(struct kn_wk *w, uint64_t now_ns)
 		    "the resident outlives its kill");
 		kn_launch_kill(w->sup->launcher, w->index, &w->lw);
 	}
-	if (r->payload_ns && w->outstanding == 0 &&
+	if (r->payload_ns && !kn_wk_owes(w) &&
 	    r->payload_ns + KN_RESIDENT_QUIET_MS * KN_MS_NS <= now_ns)
 		give_back(w);
 }

@@ -313,6 +313,8 @@ kn_view_finish(struct kn_wk *w, bool keep)
 	if (s->opt.forward_signals)
 		claim_used_input(w);
 	kn_view_tell_bad(w);
+	if (s->share && !kn_share_leave(w))
+		return; /* once more, soon */
 	status_text(w->wait_status, how);
 	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "gone %s ready=%d tasks=%llu",
 	    how, w->ready, (unsigned long long)w->results);

@@ -75,9 +75,11 @@ configure(const struct kn_sup *s, uint32_t workers, struct kn_pool_config *c)
 		.crash_loop_later = CRASH_LOOP_LATER,
 		.balance = (enum kn_balance)p->pool.balancer,
 		.seed = (uint32_t)s->start_ns,
-		.broker = !s->opt.no_steal,
+		.broker = s->steal != KN_STEAL_OFF,
 		.eager = workers == 1,
 	};
+	if (s->steal == KN_STEAL_SHARED)
+		kn_share_configure(c);
 }
 
 static int
@@ -156,12 +158,14 @@ open_sandbox(struct kn_sup *s, uint32_t workers, struct kn_err *e)
 		return kn_err_set(e, KN_EK_CONFIG,
 		    "%u workers with a payload area of %llu bytes do not fit",
 		    s->worker_n, (unsigned long long)area);
+	if (kn_share_lay_out(s, &layout, e) < 0)
+		return -1;
 	if (kn_launcher_new(s->policy, s->host, s->pool_id, s->worker_n, &layout,
 		&s->launcher, e) < 0 ||
 	    kn_arena_open(&s->arena, &layout, s->pool_id, e) < 0)
 		return -1;
 	s->arena_open = true;
-	return 0;
+	return kn_share_open(s, e);
 }
 
 static struct kn_sup *
@@ -177,7 +181,7 @@ new_sup(const struct kn_policy *p, const struct kn_host *h,
 	s->policy = p;
 	s->host = h;
 	s->opt = *o;
-	s->opt.no_steal |= p->pool.steal == KN_STEAL_OFF;
+	s->claim = o->claim_set ? o->claim : (int)p->pool.claim;
 	s->start_ns = kn_clock_now();
 	s->log = (struct kn_log){ .mask = o->debug,
 		.json = o->log_json,
@@ -198,10 +202,14 @@ log_host(const struct kn_sup *s, uint32_t workers)
 	const struct kn_layers *l = kn_launcher_layers(s->launcher);
 
 	KN_LOG(&s->log, KN_NS_HOST, KN_LOG_POOL,
-	    "workers=%u window=%u cpus=%u root=%d bwrap=%s lanes=private "
-	    "steal=%s",
+	    "workers=%u window=%u cpus=%u root=%d bwrap=%s lanes=%s steal=%s (%s)",
 	    workers, s->task_max, s->host->cpus, s->host->root, s->host->bwrap,
-	    s->opt.no_steal ? "off" : "brokered");
+	    s->share ? "shared" : "private", kn_steal_name(s->steal), s->steal_why);
+	if (s->share)
+		KN_LOG(&s->log, KN_NS_HOST, KN_LOG_POOL,
+		    "claim=%s banks=%u claimants=%u region_lanes=%u",
+		    kn_claim_how_name(s->share->how), s->share->bank_n,
+		    s->share->bank_size, s->share->width);
 	for (int i = 0; i < KN_LAYER_N; i++)
 		KN_LOG(&s->log, KN_NS_SANDBOX, KN_LOG_POOL, "layer %s %s",
 		    kn_layer_name((enum kn_layer)i), kn_layer_state_name(l->state[i]));
@@ -225,7 +233,8 @@ kn_sup_open(const struct kn_policy *p, const struct kn_host *h,
 		goto fail;
 	workers = choose_workers(p, h, o);
 	raise_nofile(s);
-	if (kn_room_for_workers(s, &workers, e) < 0)
+	if (kn_room_for_workers(s, &workers, e) < 0 ||
+	    kn_share_choose(s, workers, e) < 0)
 		goto fail;
 	s->task_max = o->window ? o->window : workers * WINDOW_PER_WORKER;
 	if (s->task_max < WINDOW_MIN && !o->window)
@@ -381,6 +390,7 @@ kn_sup_close(struct kn_sup *s)
 	if (s->filter_built)
 		kn_filter_fini(&s->filter);
 	kn_module_close(s);
+	kn_share_close(s);
 	if (s->launcher)
 		kn_launcher_free(s->launcher);
 	if (s->arena_open)
@@ -445,7 +455,7 @@ kn_sup_dry_run(const struct kn_policy *p, const struct kn_host *h,
 		return -1;
 	}
 	s->task_max = WINDOW_MIN;
-	if (open_sandbox(s, 1, e) < 0) {
+	if (kn_share_choose(s, 1, e) < 0 || open_sandbox(s, 1, e) < 0) {
 		kn_sup_close(s);
 		return -1;
 	}

@@ -38,7 +38,10 @@ struct kn_sup_options {
 	bool log_json;	      /* debug lines as JSON objects */
 	bool trace_on;	      /* Chrome trace events to trace_fd (borrowed) */
 	int trace_fd;
-	bool no_steal; /* tasks stay with the worker they were given to */
+	/* In place of the policy's words, where set: enum kn_steal, enum kn_claim_how.
+	 */
+	bool no_steal, steal_set, claim_set;
+	int steal, claim;
 	/* The process is somebody else's (kn_sup_turn()): its limits and what it does
 	 * about signals stay as they are. Who turns has SIGPIPE and SIGXFSZ blocked. */
 	bool embedded;

@@ -189,8 +189,11 @@ static void
 own_timers(struct kn_sup *s, uint64_t now)
 {
 	struct kn_event ev = { .type = KN_EV_TIMER, .now_ns = now };
-	uint64_t core = kn_pool_deadline(s->pool);
+	uint64_t core;
 
+	if (s->share)
+		kn_share_timer(s, now);
+	core = kn_pool_deadline(s->pool);
 	if (core && core <= now)
 		kn_turn_feed(s, &ev);
 	kn_stream_watch_late(s, now);
@@ -300,6 +303,8 @@ next_deadline(struct kn_sup *s, uint64_t now)
 	if (kn_relay_flushing(s))
 		earliest(&d, s->flush_by_ns);
 	earliest(&d, s->tick_ns);
+	if (s->share)
+		earliest(&d, kn_share_due(s, now));
 	return d;
 }
 
@@ -312,7 +317,7 @@ arm_bells(struct kn_sup *s)
 
 		if (!w->live || w->bad)
 			continue;
-		if (w->outstanding || !w->ready || w->stopping)
+		if (kn_wk_owes(w) || !w->ready || w->stopping)
 			kn_bell_arm(w->slice.control);
 		if (s->module) /* its end comes unasked */
 			kn_bell_arm(w->res.slice.control);
@@ -323,7 +328,7 @@ static void
 disarm_bells(struct kn_sup *s)
 {
 	for (uint32_t i = 0; i < s->worker_n; i++) {
-		if (s->wk[i].live && s->wk[i].outstanding)
+		if (s->wk[i].live && kn_wk_owes(&s->wk[i]))
 			kn_bell_disarm(s->wk[i].slice.control);
 	}
 }

@@ -75,6 +75,10 @@ kn_view_look_claims(struct kn_wk *w)
 	uint32_t task[KN_SLOTS], gen[KN_SLOTS], mask;
 	bool bad = false;
 
+	if (w->sup->share && w->ready) {
+		kn_share_look(w); /* in its own lane there was the ping only */
+		return;
+	}
 	mask = kn_submit_claimed(&w->tx, &w->slice, &bad);
 	if (bad)
 		kn_view_violation(w, "submit_claimed");
@@ -130,6 +134,8 @@ kn_view_ready(struct kn_wk *w)
 	    "ready pid=%d after=%lluus", (int)w->lw.proc.pid,
 	    (unsigned long long)((ev.now_ns - w->spawned_ns) / 1000));
 	kn_turn_feed(w->sup, &ev);
+	if (w->sup->share)
+		kn_share_ready(w);
 }
 
 static void
@@ -298,6 +304,11 @@ kn_view_look(struct kn_wk *w)
 	    kn_control_stop_acked(w->slice.control)) {
 		struct kn_event ev = event(w, KN_EV_STOP_ACKED);
 
+		/* What it claimed until then, and its answers, are there now. */
+		if (w->sup->share)
+			kn_share_look(w);
+		while (w->sup->share && !w->bad && take_one(w))
+			n++;
 		w->stop_acked = true;
 		kn_turn_feed(w->sup, &ev);
 		n++;

@@ -216,7 +216,7 @@ knit_aborted(void)
 	uint32_t id = kn_shm_load32_acquire(&m->abort.abort_id);      /* U2 */
 	uint64_t until = kn_shm_load64_acquire(&m->abort.give_up_ns); /* U2 */
 
-	if (!kn_abort_test(m->slice.control, id) &&
+	if (!kn_abort_test(m->abort_words, id) &&
 	    (until == 0 || kn_clock_now() < until))
 		return false;
 	kn_shm_store32_release(&m->abort.gave_up, 1); /* U3 */

@@ -62,9 +62,11 @@ map_slice(struct kn_mod *m, struct kn_err *e)
 	if (!sealed && r->need_mseal)
 		return kn_err_set(e, KN_EK_HOST,
 		    "this kernel has no mseal, and the slice has to be sealed");
-	close(KN_RESIDENT_ARENA);
 	kn_slice_at(m->slice_map.p, &r->layout, &m->slice);
 	kn_payload_init(&m->pay, m->slice.return_area_bytes);
+	m->area = m->slice.submit_area;
+	m->area_bytes = m->slice.submit_area_bytes;
+	m->abort_words = m->slice.control->abort;
 	m->worker = r->slice >= half ? r->slice - half : r->slice;
 	m->bell = KN_RESIDENT_BELL;
 	/* A program that a task starts has no use for it. */
@@ -97,8 +99,11 @@ main(void)
 	name_process();
 	/* What a task prints before it crashes is not to be lost in a buffer. */
 	setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
-	if (read_record(m, &e) < 0 || map_slice(m, &e) < 0)
+	if (read_record(m, &e) < 0 || map_slice(m, &e) < 0 || kn_mod_share(m, &e) < 0)
 		kn_mod_die(e.msg);
+	close(KN_RESIDENT_ARENA);
+	if (m->claimant)
+		close(KN_RESIDENT_REGION);
 	kn_mod_load(m);
 	kn_mod_serve(m);
 	/* Destructors and exit handlers are the module's; we have none. */

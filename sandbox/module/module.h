@@ -7,6 +7,7 @@
  *   main.c    start: record, slice, load, serve
  *   load.c    dlopen, the init hook, names -> functions
  *   serve.c   claim, run, answer, sleep, stop
+ *   claim.c   the same from a submit bank that several workers share
  *   result.c  from a task's result or error to a published answer
  *   api.c, api_arg.c  the functions of knit/task.h
  */
@@ -18,6 +19,7 @@
 #include "include/knit/task.h"
 #include "ipc/arena.h"
 #include "ipc/call.h"
+#include "ipc/claim.h"
 #include "ipc/lane.h"
 #include "ipc/payload.h"
 
@@ -79,6 +81,10 @@ struct kn_mod {
 	struct kn_return_tx tx;
 	struct kn_payload pay;
 	int bell;
+	struct kn_claimant *claimant; /* NULL: calls come in our own lane */
+	const uint8_t *area;	      /* where arguments lie that are not in a slot */
+	uint64_t area_bytes;
+	const uint32_t *abort_words;
 
 	struct kn_resident record; /* strings point into a mapping that stays */
 	uint32_t worker;
@@ -92,6 +98,7 @@ struct kn_mod {
 	uint64_t usual_ns; /* how long calls take, by the worst of late */
 	uint64_t long_ns;  /* what the last payloads take to copy */
 	bool cold;	   /* the last wait was a pause */
+	bool greeted;	   /* pinged: what more there is comes from the bank */
 	bool waited;	   /* for room, while it answered the present call */
 	struct kn_slot batch[KN_SLOTS];
 	struct kn_mod_abort abort;
@@ -110,6 +117,19 @@ void kn_mod_list(struct kn_mod *m, char *out, size_t n);
 
 /* Serve until told to stop. */
 void kn_mod_serve(struct kn_mod *m);
+/* Run one, and learn how long they take. Returns when it was over. */
+uint64_t kn_mod_serve_one(
+    struct kn_mod *m, const struct kn_slot *slot, uint64_t now_ns);
+/* How many to claim at once. */
+unsigned kn_mod_batch_size(const struct kn_mod *m);
+/* Sleep on the wake word, having looked for work since it was `seen`. */
+void kn_mod_park(struct kn_mod *m, uint32_t seen);
+void kn_mod_pause(void);
+
+/* claim.c: map the submit bank, if there is one; and serve from it. */
+struct kn_err;
+int kn_mod_share(struct kn_mod *m, struct kn_err *e);
+void kn_mod_serve_shared(struct kn_mod *m);
 /* Nothing can go on: say so on standard error and end the process. */
 _Noreturn void kn_mod_die(const char *what) __attribute__((cold));
 /* Let some time pass until there is room in the lane or the area: the supervisor is

@@ -31,8 +31,8 @@ enum {
 /* Idle for so long, the pages of long results go back. */
 #define IDLE_NS KN_S_NS
 
-static void
-pause_once(void)
+void
+kn_mod_pause(void)
 {
 #if defined(__x86_64__)
 	__builtin_ia32_pause();
@@ -69,7 +69,7 @@ kn_mod_wait_for_room(struct kn_mod *m, unsigned round)
 
 	m->waited = true;
 	if (round < ROOM_SPINS) {
-		pause_once();
+		kn_mod_pause();
 		return;
 	}
 	if (round == ROOM_SPINS)
@@ -104,6 +104,7 @@ answer_ping(struct kn_mod *m, const struct kn_slot *slot, uint64_t now_ns)
 	if (slot->head.area != KN_AREA_INLINE || slot->head.payload_len > KN_INLINE_MAX)
 		kn_mod_die("a ping that is no ping");
 	kn_mod_publish(m, &slot->head, slot->inline_bytes);
+	m->greeted = m->claimant != NULL;
 }
 
 /* Where the payload lies; the supervisor is whom we take orders from, but a number out
@@ -112,7 +113,7 @@ static const uint8_t *
 payload_of(struct kn_mod *m, const struct kn_slot *slot)
 {
 	const struct kn_slot_head *h = &slot->head;
-	uint64_t max = m->slice.submit_area_bytes;
+	uint64_t max = m->area_bytes;
 
 	if (h->name_n > h->payload_len)
 		kn_mod_die("a call's name is longer than the call");
@@ -124,7 +125,7 @@ payload_of(struct kn_mod *m, const struct kn_slot *slot)
 	if (h->area >= KN_AREAS || h->payload_off > max ||
 	    h->payload_len > max - h->payload_off)
 		kn_mod_die("a payload outside of the area");
-	return m->slice.submit_area + h->payload_off;
+	return m->area + h->payload_off;
 }
 
 static void
@@ -184,8 +185,10 @@ run_call(struct kn_mod *m, const struct kn_slot *slot, uint64_t now_ns)
 	m->long_ns = (call->arg_n + call->n) / BYTES_A_NS;
 	if (m->long_ns > LONG_NS)
 		m->long_ns = LONG_NS;
-	if (h->area != KN_AREA_INLINE)
+	if (h->area != KN_AREA_INLINE && m->area == m->slice.submit_area)
 		kn_payload_free(&m->slice.control->submit_freed, (int)h->area);
+	else if (h->area != KN_AREA_INLINE)
+		kn_claim_free(m->claimant, h->area);
 	m->waited = false;
 	if (call->fn && call->fn->run)
 		settle(m, call, r, ended_ns);
@@ -221,14 +224,23 @@ learn(struct kn_mod *m, uint64_t took_ns)
 		m->usual_ns -= (m->usual_ns - took_ns + 7) / 8;
 }
 
-static unsigned
-batch_size(const struct kn_mod *m)
+unsigned
+kn_mod_batch_size(const struct kn_mod *m)
 {
 	uint64_t n = BATCH_NS / (m->usual_ns + 1);
 
 	if (n < 1)
 		return 1;
 	return n < KN_SLOTS ? (unsigned)n : KN_SLOTS;
+}
+
+uint64_t
+kn_mod_serve_one(struct kn_mod *m, const struct kn_slot *slot, uint64_t now_ns)
+{
+	uint64_t over = serve_one(m, slot, now_ns);
+
+	learn(m, over - now_ns);
+	return over;
 }
 
 static void
@@ -245,7 +257,7 @@ spin(struct kn_mod *m)
 		for (int i = 0; i < SPINS_A_LOOK; i++) {
 			if (kn_submit_pending(&m->slice))
 				return;
-			pause_once();
+			kn_mod_pause();
 		}
 	} while (kn_clock_now() < until && !kn_control_stopping(c));
 }
@@ -260,6 +272,15 @@ give_pages_back(struct kn_mod *m)
 	if (n > KEEP_BYTES)
 		(void)madvise(
 		    m->slice.return_area + KEEP_BYTES, n - KEEP_BYTES, MADV_REMOVE);
+}
+
+void
+kn_mod_park(struct kn_mod *m, uint32_t seen)
+{
+	if (m->pay.high <= KEEP_BYTES)
+		kn_park(m->slice.control, seen);
+	else if (!kn_park_for(m->slice.control, seen, IDLE_NS))
+		give_pages_back(m);
 }
 
 static void
@@ -279,10 +300,8 @@ wait_for_work(struct kn_mod *m)
 	seen = kn_park_begin(c);
 	if (kn_submit_pending(&m->slice) || kn_control_stopping(c))
 		kn_park_end(c);
-	else if (m->pay.high <= KEEP_BYTES)
-		kn_park(c, seen);
-	else if (!kn_park_for(c, seen, IDLE_NS))
-		give_pages_back(m);
+	else
+		kn_mod_park(m, seen);
 	m->cold = kn_clock_now() - since > COLD_NS + 2 * m->long_ns;
 }
 
@@ -293,9 +312,9 @@ kn_mod_serve(struct kn_mod *m)
 
 	m->call.area = -1;
 	m->usual_ns = BATCH_NS;
-	while (!kn_control_stopping(c)) {
+	while (!kn_control_stopping(c) && !m->greeted) {
 		int n = kn_submit_claim_many(
-		    &m->slice, &m->cursor, batch_size(m), m->batch);
+		    &m->slice, &m->cursor, kn_mod_batch_size(m), m->batch);
 		uint64_t now;
 
 		if (n == 0) {
@@ -304,12 +323,11 @@ kn_mod_serve(struct kn_mod *m)
 		}
 		now = kn_clock_now();
 		for (int i = 0; i < n; i++) {
-			uint64_t over = serve_one(m, &m->batch[i], now);
-
-			learn(m, over - now);
-			now = over;
+			now = kn_mod_serve_one(m, &m->batch[i], now);
 		}
 		kn_control_end(c);
 	}
+	if (m->greeted)
+		kn_mod_serve_shared(m);
 	kn_control_ack_stop(c);
 }

@@ -64,7 +64,8 @@ pick(struct kn_pool *p, uint32_t t)
 	for (uint32_t w = 0; w < p->worker_n; w++) {
 		const struct kn_core_worker *k = &p->worker[w];
 		if (!k->place || k->blocked_ns != 0 || k->lane.n >= p->c.lane_depth ||
-		    k->lane.n - k->claimed_n >= KN_LANE_SLOTS || !kn_worker_stays(p, w))
+		    k->lane.n - k->claimed_n >= p->c.offer_max ||
+		    !kn_worker_stays(p, w))
 			continue;
 		uint32_t cost = load(p, k);
 		if (p->task[t].avoid == w)

@@ -48,6 +48,29 @@ list_prepend(struct kn_pool *p, struct kn_core_list *l, uint32_t t)
 	l->n++;
 }
 
+/* Before the first that is not claimed: claimed ones are run in that order. */
+static void
+list_add_claimed(struct kn_pool *p, struct kn_core_list *l, uint32_t t)
+{
+	struct kn_core_task *k = &p->task[t];
+	uint32_t next = l->head;
+
+	while (next != KN_NIL && p->task[next].state == KN_TASK_CLAIMED)
+		next = p->task[next].next;
+	if (next == KN_NIL) {
+		list_append(p, l, t);
+		return;
+	}
+	k->next = next;
+	k->prev = p->task[next].prev;
+	p->task[next].prev = t;
+	if (k->prev != KN_NIL)
+		p->task[k->prev].next = t;
+	else
+		l->head = t;
+	l->n++;
+}
+
 void
 kn_book_init(struct kn_pool *p)
 {
@@ -85,6 +108,9 @@ leave(struct kn_pool *p, uint32_t t)
 	k->take = KN_TAKE_NONE;
 	k->worker = KN_NIL;
 	w->dirty = true;
+	/* Now it can acknowledge. */
+	if (w->lane.n == 0 && w->state == KN_WORKER_STOPPING)
+		w->due_ns = p->now_ns + p->c.stop_ack_ms * KN_CORE_MS;
 }
 
 static void
@@ -272,6 +298,10 @@ kn_book_claimed(struct kn_pool *p, uint32_t t)
 	struct kn_core_task *k = &p->task[t];
 	struct kn_core_worker *w = &p->worker[k->worker];
 
+	if (p->c.bank_size > 1 && w->lane.head != t) {
+		list_remove(p, &w->lane, t);
+		list_add_claimed(p, &w->lane, t);
+	}
 	k->state = KN_TASK_CLAIMED;
 	k->claimed_ns = p->now_ns;
 	k->queue_due_ns = 0;
@@ -288,6 +318,24 @@ kn_book_claimed(struct kn_pool *p, uint32_t t)
 		kn_book_kill(p, t, KN_CORE_CAUSE_CANCEL);
 	else if (p->mode == KN_MODE_STOP && p->now_ns >= p->grace_ns)
 		kn_book_kill(p, t, KN_CORE_CAUSE_STOP);
+}
+
+void
+kn_book_move(struct kn_pool *p, uint32_t t, uint32_t w)
+{
+	struct kn_core_task *k = &p->task[t];
+	bool claimed = k->state == KN_TASK_CLAIMED;
+
+	leave(p, t);
+	k->worker = w;
+	list_add_claimed(p, &p->worker[w].lane, t);
+	p->lane_n++;
+	p->stolen++;
+	p->worker[w].dirty = true;
+	if (claimed) {
+		p->worker[w].claimed_n++;
+		p->claimed_n++;
+	}
 }
 
 void

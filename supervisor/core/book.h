@@ -30,6 +30,8 @@ void kn_book_published(struct kn_pool *p, uint32_t t);
 void kn_book_refused(struct kn_pool *p, uint32_t t);
 /* Published -> claimed: may have run from here on. */
 void kn_book_claimed(struct kn_pool *p, uint32_t t);
+/* Out of the lane it is in, to the claimed ones of w's, which is of the same bank. */
+void kn_book_move(struct kn_pool *p, uint32_t t, uint32_t w);
 /* Ask for an unclaimed task back; no effect if it is being asked for already. */
 void kn_book_take(struct kn_pool *p, uint32_t t, enum kn_take why);
 /* Unclaimed and ours again. */

@@ -16,6 +16,20 @@ idle_n(const struct kn_pool *p)
 	return n;
 }
 
+/* Somebody of w's bank has nothing to do: what lies in w's lane lies before him. */
+static bool
+is_served(const struct kn_pool *p, uint32_t w)
+{
+	uint32_t first = w / p->c.bank_size * p->c.bank_size;
+
+	for (uint32_t i = first; i < p->worker_n && i < first + p->c.bank_size; i++) {
+		const struct kn_core_worker *k = &p->worker[i];
+		if (i != w && k->state == KN_WORKER_READY && k->lane.n == 0)
+			return true;
+	}
+	return false;
+}
+
 /* The task of w's lane that has waited longest and may be taken, or KN_NIL. */
 static uint32_t
 takeable(const struct kn_pool *p, uint32_t w)
@@ -46,7 +60,7 @@ kn_broker_step(struct kn_pool *p)
 		for (uint32_t w = 0; w < p->worker_n; w++) {
 			const struct kn_core_worker *k = &p->worker[w];
 			uint32_t n = k->lane.n - k->claimed_n;
-			if (n <= most)
+			if (n <= most || (p->c.bank_size > 1 && is_served(p, w)))
 				continue;
 			uint32_t t = takeable(p, w);
 			if (t != KN_NIL) {

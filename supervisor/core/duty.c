@@ -128,7 +128,9 @@ kn_duty_next(const struct kn_pool *p, uint32_t w)
 	const struct kn_core_worker *k = &p->worker[w];
 	struct kn_duty d = { KN_DUTY_NONE, KN_NIL, 0 };
 
-	if (k->state == KN_WORKER_READY)
+	/* What a stopped one has claimed it runs to the end. */
+	if (k->state == KN_WORKER_READY ||
+	    (k->state == KN_WORKER_STOPPING && k->lane.n > 0))
 		ready_duties(p, k, &d);
 	else if (what[k->state] != KN_DUTY_NONE)
 		earlier(&d, what[k->state], KN_NIL, k->due_ns);

@@ -11,7 +11,7 @@
 enum kn_duty_what {
 	KN_DUTY_NONE,
 	KN_DUTY_READY,	   /* start_ms */
-	KN_DUTY_STOP_ACK,  /* stop_ack_ms */
+	KN_DUTY_STOP_ACK,  /* stop_ack_ms, from when it has nothing claimed */
 	KN_DUTY_END,	   /* from acknowledged to gone */
 	KN_DUTY_GONE,	   /* killed: kill again */
 	KN_DUTY_RETIRE,	   /* recycle_s */

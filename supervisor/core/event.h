@@ -89,6 +89,21 @@
  * workers in a row went with them and had answered nothing. After KILL_TASK the grace
  * of one that is not the first begins when it is.
  *
+ * Banks (config `bank_size` above 1). The lanes of the workers of one bank lie in one
+ * place that all of them claim from: a lane is then a worker's share of what is on
+ * offer there, and who takes a task is decided by the workers. So the core goes on
+ * giving tasks to workers, idle ones first, and what it learns is the claim: CLAIMED,
+ * or a RESULT with `claimed`, with `moved` set and `from` the worker in whose lane the
+ * task was. It is in the claimant's lane from then on, behind what that one has claimed
+ * before; a TAKE_BACK of it that was under way has failed. Those that are told together
+ * are told in the order in which they are run. A worker that was told to stop may have
+ * claimed until it saw that: it runs it to the end, and acknowledges then; the shell
+ * does not feed STOP_ACKED before what was claimed until then. While somebody is at
+ * work in its part of the bank a task can be neither taken back nor be known to be
+ * claimed: then the answer to TAKE_BACK comes in a later turn (TAKEN_BACK, TAKE_FAILED,
+ * or CLAIMED by another), and GONE of a worker waits until each task of its lane has
+ * been taken back, or is known to be claimed.
+ *
  * After DRAIN, STOP, STOP_NOW or POOL_FAILED a SUBMIT is answered in the same step
  * (CANCELLED; LAUNCH_FAILED after POOL_FAILED). ENDED comes once, when all is answered
  * and every worker is GONE; after POOL_FAILED also without a DRAIN.
@@ -132,11 +147,13 @@ struct kn_event {
 	uint64_t now_ns;
 	uint32_t worker, incarnation;
 	uint32_t task, gen;
-	uint64_t begun_ns; /* BEGUN */
-	uint32_t claimed;  /* RESULT, of calls: the claim was seen with it */
-	uint32_t fatal;	   /* SPAWN_FAILED */
-	uint64_t memory;   /* RESULT: what the worker holds when idle, for recycling; 0
-			      unknown */
+	uint64_t begun_ns;    /* BEGUN */
+	uint32_t claimed;     /* RESULT, of calls: the claim was seen with it */
+	uint32_t moved, from; /* CLAIMED, RESULT with claimed: it was in the lane of
+				 worker `from`, of the same bank */
+	uint32_t fatal;	      /* SPAWN_FAILED */
+	uint64_t memory; /* RESULT: what the worker holds when idle, for recycling; 0
+			    unknown */
 	uint32_t infra_fail; /* RESULT: the cell could not be built: retry elsewhere is
 				allowed */
 	struct {	     /* SUBMIT */

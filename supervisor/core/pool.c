@@ -22,6 +22,9 @@ sane(const struct kn_pool_config *c)
 	s.worker_n = within(s.worker_n, 1, WORKERS_MAX);
 	s.task_max = within(s.task_max, 1, TASKS_MAX);
 	s.lane_depth = within(s.lane_depth, 1, LANE_MAX);
+	s.bank_size = within(s.bank_size, 1, WORKERS_MAX);
+	s.offer_max =
+	    s.offer_max ? within(s.offer_max, 1, KN_LANE_SLOTS) : KN_LANE_SLOTS;
 	s.spares = within(s.spares, 0, s.worker_n);
 	s.spares = within(s.spares, 0, WORKERS_MAX - s.worker_n);
 	s.backoff_min_ms = within(s.backoff_min_ms, 1, UINT32_MAX);
@@ -232,7 +235,8 @@ fire(struct kn_pool *p)
 	}
 }
 
-/* Workers that have nothing to do and nothing to wait for. */
+/* Workers that have nothing to do and nothing to wait for, but what they have claimed.
+ */
 static void
 stop_idle(struct kn_pool *p)
 {
@@ -242,8 +246,10 @@ stop_idle(struct kn_pool *p)
 		kill_launching(p, KN_WHY_STOP_NOW); /* once SPAWNED, too */
 	for (uint32_t w = 0; w < p->worker_n; w++) {
 		const struct kn_core_worker *k = &p->worker[w];
-		if (k->state == KN_WORKER_READY && k->lane.n == 0 &&
-		    (all || !kn_worker_stays(p, w)))
+		bool leaves = !kn_worker_stays(p, w);
+		/* From a bank it would go on claiming. */
+		uint32_t own = leaves && p->c.bank_size > 1 ? k->claimed_n : 0;
+		if (k->state == KN_WORKER_READY && k->lane.n == own && (all || leaves))
 			kn_worker_stop(p, w);
 	}
 }

@@ -63,6 +63,10 @@ struct kn_pool_config {
 	/* And there are many: PUBLISH is taken for done unless PUBLISH_FAILED says
 	 * otherwise, and a RESULT may stand for its CLAIMED. */
 	bool calls;
+	/* Workers i * bank_size and on, so many, share a bank: see event.h. 0, 1: none.
+	 */
+	uint32_t bank_size;
+	uint32_t offer_max; /* unclaimed tasks in one lane, 1..32; 0: 32 */
 	enum kn_balance balance;
 	uint32_t seed; /* of what is random */
 	bool broker;   /* take unclaimed tasks back for idle workers */

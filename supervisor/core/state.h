@@ -153,6 +153,12 @@ kn_timer_grace(const struct kn_pool *p)
 	return p->c.task_max + p->worker_n + 1;
 }
 
+static inline bool
+kn_same_bank(const struct kn_pool *p, uint32_t a, uint32_t b)
+{
+	return a / p->c.bank_size == b / p->c.bank_size;
+}
+
 /* pool.c: append an action; the returned one is the caller's to complete. */
 struct kn_action *kn_pool_act(struct kn_pool *p, enum kn_action_type type);
 /* pool.c: nothing can be launched any more. */

@@ -200,12 +200,29 @@ on_publish_failed(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 		kn_worker_kill(p, w, KN_WHY_NOT_CLAIMED);
 }
 
+/* The task of a claim; from the lane of another of its bank it comes into w's. */
+static uint32_t
+find_claimed(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
+{
+	struct kn_event there = *ev;
+	uint32_t t;
+
+	if (!ev->moved)
+		return kn_book_find(p, ev);
+	if (ev->from >= p->worker_n || ev->from == w || !kn_same_bank(p, ev->from, w))
+		return KN_NIL;
+	there.worker = ev->from;
+	t = kn_book_find(p, &there);
+	if (t != KN_NIL && p->task[t].state != KN_TASK_PUBLISHING)
+		kn_book_move(p, t, w);
+	return t;
+}
+
 static void
 on_claimed(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 {
-	uint32_t t = kn_book_find(p, ev);
+	uint32_t t = find_claimed(p, w, ev);
 
-	(void)w;
 	if (t == KN_NIL || p->task[t].state == KN_TASK_PUBLISHING)
 		p->bugs++;
 	else if (p->task[t].state == KN_TASK_PUBLISHED)
@@ -251,7 +268,9 @@ on_taken_back(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 	if (why == KN_TAKE_STEAL)
 		p->stolen++;
 	kn_book_back(p, t);
-	if (why == KN_TAKE_PROBE)
+	/* In a bank it may have claimed another instead, and we learn it only now. */
+	if (why == KN_TAKE_PROBE &&
+	    (p->c.bank_size == 1 || p->worker[w].claimed_n == 0))
 		kn_worker_kill(p, w, KN_WHY_NOT_CLAIMED);
 }
 
@@ -295,7 +314,7 @@ on_result(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 
 	if (k->lied)
 		return;
-	uint32_t t = kn_book_find(p, ev);
+	uint32_t t = ev->claimed ? find_claimed(p, w, ev) : kn_book_find(p, ev);
 	if (t != KN_NIL && ev->claimed && p->task[t].state == KN_TASK_PUBLISHED)
 		kn_book_claimed(p, t);
 	if (t == KN_NIL || p->task[t].state != KN_TASK_CLAIMED) {
@@ -395,9 +414,12 @@ static handler *const table[KN_WORKER_N][KN_EV_N] = {
 		[KN_EV_VIOLATION] = on_violation,
 		[KN_EV_GONE] = on_gone,
 	},
-	[KN_WORKER_STOPPING] = { /* its lane is empty */
-		[KN_EV_BEGUN] = ignore,
-		[KN_EV_OVER] = ignore,
+	[KN_WORKER_STOPPING] = { /* its lane is empty, but for claims from a bank */
+		[KN_EV_CLAIMED] = on_claimed,
+		[KN_EV_TAKEN_BACK] = on_taken_back,
+		[KN_EV_TAKE_FAILED] = on_take_failed,
+		[KN_EV_BEGUN] = on_begun,
+		[KN_EV_OVER] = on_over,
 		[KN_EV_RESULT] = on_result,
 		[KN_EV_STOP_ACKED] = on_stop_acked,
 		[KN_EV_VIOLATION] = on_violation,

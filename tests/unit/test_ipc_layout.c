@@ -146,6 +146,7 @@ wire_format_4_is_as_it_was(void **state)
 	assert_int_equal(offsetof(struct kn_slot_head, seq), 56);
 	assert_int_equal(offsetof(struct kn_bank_head, live), 64);
 	assert_int_equal(offsetof(struct kn_bank_head, own), 128);
+	assert_int_equal(offsetof(struct kn_bank_head, abort), 192);
 	assert_int_equal(offsetof(struct kn_own, taken), 64);
 	assert_int_equal(offsetof(struct kn_own, freed), 320);
 	assert_int_equal(KN_BANK_OWNERS_OFF, 4096);

@@ -108,17 +108,17 @@ an_abort_bit_is_one_calls_own(void **state)
 {
 	(void)state;
 	for (uint32_t id = 0; id < KN_ABORT_BITS; id++) {
-		kn_abort_set(&c, id);
+		kn_abort_set(c.abort, id);
 		for (uint32_t other = 0; other < KN_ABORT_BITS; other++)
-			assert_int_equal(kn_abort_test(&c, other), other == id);
-		kn_abort_clear(&c, id);
-		assert_false(kn_abort_test(&c, id));
+			assert_int_equal(kn_abort_test(c.abort, other), other == id);
+		kn_abort_clear(c.abort, id);
+		assert_false(kn_abort_test(c.abort, id));
 	}
 	/* Ids that do not exist touch nothing. */
-	kn_abort_set(&c, KN_ABORT_BITS);
-	kn_abort_set(&c, KN_NO_ABORT);
-	assert_false(kn_abort_test(&c, KN_ABORT_BITS));
-	assert_false(kn_abort_test(&c, KN_NO_ABORT));
+	kn_abort_set(c.abort, KN_ABORT_BITS);
+	kn_abort_set(c.abort, KN_NO_ABORT);
+	assert_false(kn_abort_test(c.abort, KN_ABORT_BITS));
+	assert_false(kn_abort_test(c.abort, KN_NO_ABORT));
 	for (uint32_t i = 0; i < KN_ABORT_WORDS; i++)
 		assert_int_equal(c.abort[i], 0);
 }

@@ -331,15 +331,15 @@ an_aborted_call_sees_it_and_the_next_one_does_not(void **state)
 		while (!kn_control_begun(R.slice.control, &task, &gen, &begun_ns) ||
 		       task != h.task)
 			poll(NULL, 0, 1);
-		kn_abort_set(R.slice.control, (ids[i] + 1) % KN_ABORT_BITS);
+		kn_abort_set(R.slice.control->abort, (ids[i] + 1) % KN_ABORT_BITS);
 		poll(NULL, 0, 2);
 		assert_int_equal(kn_return_peek(&R.rx, &R.slice, &out, R.result), -1);
-		kn_abort_set(R.slice.control, ids[i]);
+		kn_abort_set(R.slice.control->abort, ids[i]);
 		assert_true(resident_answer(&R, &out));
 		assert_int_equal(out.flags, KN_CALL_GAVE_UP);
 		assert_int_equal(out.abort, ids[i]);
-		kn_abort_clear(R.slice.control, ids[i]);
-		kn_abort_clear(R.slice.control, (ids[i] + 1) % KN_ABORT_BITS);
+		kn_abort_clear(R.slice.control->abort, ids[i]);
+		kn_abort_clear(R.slice.control->abort, (ids[i] + 1) % KN_ABORT_BITS);
 		out = resident_call(&R, 2, "nothing", KN_TYPE_NULL, NULL, 0);
 		assert_int_equal(out.flags, 0);
 	}
