@@ -99,7 +99,7 @@ const struct kn_key kn_policy_keys[] = {
 	    AT(pool.recycle_tasks)),
 	INT("/pool/recycle/seconds", 0, 31536000, "After so many seconds; 0: never.",
 	    AT(pool.recycle_s)),
-	SIZE("/pool/recycle/memory", 1 * M, 1 * T,
+	SIZE("/pool/recycle/memory", 64 * K, 1 * T,
 	    "When an idle worker holds more than this; 0: never.", .none = true,
 	    AT(pool.recycle_memory)),
 	INT("/pool/retries", 0, 100,
