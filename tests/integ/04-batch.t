@@ -207,11 +207,13 @@ is "$(js "$T/out" 'by["tmp"]["stdout"].strip()')" /x "a task's own TMPDIR reache
 is "$(js "$T/out" 'by["who"]["stdout"].strip()')" fine "python under an id of no name (C154)"
 
 # Descriptors and dead children do not add up over 1000 tasks (C084).
+n=$((${KNIT_SCALE:-4000} / 4))
 "$PY" -c '
-for i in range(1000): print("{\"id\":\"t%d\",\"argv\":[\"true\"]}" % i)' >"$T/tasks"
+import sys
+for i in range(int(sys.argv[1])): print("{\"id\":\"t%d\",\"argv\":[\"true\"]}" % i)' $n >"$T/tasks"
 watch_opts="--samples $T/samples"
 ks run --tasks "$T/tasks" --workers 2
-is "$rc" 0 "1000 short tasks"
+is "$rc" 0 "$n short tasks"
 is "$(js "$T/samples" 'max(s["zombies"] for s in L) <= 4')" yes "dead children do not add up (C084)"
 is "$(js "$T/samples" 'max(s["fds"] for s in L[len(L)//2:]) <= max(s["fds"] for s in L[:len(L)//2 + 1]) + 8')" yes "nor descriptors (C084)"
 

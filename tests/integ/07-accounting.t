@@ -48,16 +48,17 @@ if cgroup_granted; then
 	is "$(cpu nowait 500 800)" yes "five children that nobody waited for"
 fi
 
+few=$(some 1 2 3 4 5 6 7 8 9 10 | wc -l)
 # C076, C078: a small CPU limit is kept, and told the truth about.
 "$PY" -c '
-import json
-for i in range(20): print(json.dumps({"id": "t%d" % i, "argv": ["sh", "-c", "while :; do :; done"], "limits": {"task": {"cpu_ms": 50}}}))' >"$T/tasks"
+import json, sys
+for i in range(2 * int(sys.argv[1])): print(json.dumps({"id": "t%d" % i, "argv": ["sh", "-c", "while :; do :; done"], "limits": {"task": {"cpu_ms": 50}}}))' $few >"$T/tasks"
 ks run --tasks "$T/tasks" --workers 1
 is "$(js "$T/out" '{r["verdict"] for r in L}')" "{'cpu-timeout'}" "cpu_ms 50: stopped (C076)"
 is "$(js "$T/out" 'all(52 - 2 * slow <= r["usage"]["cpu_ms"] <= 150 * slow for r in L)')" yes "near 50 ms, and the time reported is true (C076)"
 "$PY" -c '
-import json
-for i in range(40): print(json.dumps({"id": "t%d" % i, "argv": ["python3", "-S", "-c", "import time\nwhile time.process_time() < 0.12: pass"], "limits": {"task": {"cpu_ms": 100}}}))' >"$T/tasks"
+import json, sys
+for i in range(4 * int(sys.argv[1])): print(json.dumps({"id": "t%d" % i, "argv": ["python3", "-S", "-c", "import time\nwhile time.process_time() < 0.12: pass"], "limits": {"task": {"cpu_ms": 100}}}))' $few >"$T/tasks"
 ks run --tasks "$T/tasks" --workers 2
 is "$(js "$T/out" 'all(r["verdict"] == "cpu-timeout" or r["usage"]["cpu_ms"] <= 100 for r in L)')" yes "never ok with more time than the limit (C078)"
 
@@ -79,8 +80,8 @@ X
 	is "$(js "$T/out" 'by["hog"]["attempt"]')" 1 "and it is not tried again (C095)"
 	# C097, C098: limits too small to live in are refused or end as memory, never ok.
 	"$PY" -c '
-import json
-for i in range(100): print(json.dumps({"id": "t%d" % i, "argv": ["python3", "-c", "x = b\"x\" * (8 << 20)"], "limits": {"task": {"memory": "4M"}}}))' >"$T/tasks"
+import json, sys
+for i in range(10 * int(sys.argv[1])): print(json.dumps({"id": "t%d" % i, "argv": ["python3", "-c", "x = b\"x\" * (8 << 20)"], "limits": {"task": {"memory": "4M"}}}))' $few >"$T/tasks"
 	ks run --tasks "$T/tasks" --workers 2
 	like "$(js "$T/out" 'sorted({r["verdict"] for r in L})')" "^\['(memory|invalid|launch-failed)'\]$" "a limit of 4M: one consistent verdict, never ok (C097, C098)"
 else

@@ -1,9 +1,9 @@
 #!/bin/sh
-# tests/lab/10-units.t: the unit tests and a few seeds of the simulation, on this kernel.
+# tests/lab/10-units.t: the unit tests, libknit's, and a few seeds of the simulation, on this kernel.
 . "$(dirname "$0")/../lib/tap.sh"
 # What is for root alone skips, for a user.
 [ -n "$root" ] || unset KNIT_MUST_RUN
-for t in "$B"/tests/unit/*; do
+for t in "$B"/tests/unit/* "$B"/tests/lib_api/*; do
 	"$t" >"$T/out" 2>"$T/err"
 	rc=$?
 	[ $rc = 0 ] || diag "$(grep -E 'FAILED|ERROR|failed' "$T/out" "$T/err" | head -n 20)" >&2

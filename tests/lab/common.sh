@@ -25,18 +25,18 @@ mirror() { # the first Debian mirror that this machine's apt uses
 }
 
 packages="bubblewrap,perl,python3,strace,procps,util-linux,gcc,libc6-dev,make,pkg-config,\
-libseccomp-dev,libjansson-dev,libcap-dev,libcmocka-dev,mandoc,git,ca-certificates"
+libseccomp-dev,libjansson-dev,libcap-dev,libcmocka-dev,libpng16-16,mandoc,git,ca-certificates"
 
 # make_root SUITE: a Debian tree with what the suite needs; prints its folder.
 make_root() {
 	root=$LAB/root-$1
-	if [ ! -f "$root.done" ]; then
+	if [ "$(cat "$root.done" 2>/dev/null)" != "$packages" ]; then
 		need debootstrap debootstrap
-		rm -rf "$root"
+		rm -rf "$root" "$root.sqfs"
 		say "debootstrap $1"
 		debootstrap --variant=minbase --include="$packages" "$1" "$root" "$(mirror)" \
 			>"$LAB/debootstrap-$1.log" 2>&1 || die "debootstrap $1 failed, see $LAB/debootstrap-$1.log"
-		: >"$root.done"
+		echo "$packages" >"$root.done"
 	fi
 	echo "$root"
 }

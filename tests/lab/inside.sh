@@ -9,6 +9,9 @@ shift
 echo "LAB-START $(uname -r), $(nproc) processors, controllers: $(cat /sys/fs/cgroup/cgroup.controllers)"
 cp -a /lab/src /tmp/src && cd /tmp/src || exit 93
 chmod 1777 /tmp
+# Some programs find others by the path at which they were built.
+at=$(cat /lab/built-at)
+[ -e "$at" ] || { mkdir -p "${at%/*}" && ln -s /tmp/src/build "$at"; } || exit 93
 top=/sys/fs/cgroup
 echo "+memory +pids +cpu" >$top/cgroup.subtree_control || exit 94
 mkdir -p $top/login/session || exit 94

@@ -17,6 +17,7 @@ build=$(cd "${B:-build/gcc}" && pwd)
 left_out='tests/integ/01-usage.t options and their faults are the same on every kernel
 tests/integ/11-policies.t policies and their faults are the same on every kernel
 tests/integ/12-install.t files are copied the same on every kernel
+tests/integ/31-libknit.t compiling and linking are the same; what libknit does is in 10-units.t
 tests/integ/14-bench.t it measures, and figures of an emulated processor say nothing'
 scripts=${*:-$(cd "$TOP" && ls tests/lab/*.t tests/integ/*.t tests/hostile/*.t |
 	grep -vxF "$(echo "$left_out" | cut -d' ' -f1)")}
@@ -32,6 +33,7 @@ cp -a "$build/." "$disk/src/build/"
 find "$disk/src/build" -path '*/tests/*' -name '*.[od]' -exec rm {} +
 rm -rf "$disk/src/build/lab"
 cp "$TOP/tests/lab/inside.sh" "$disk/inside.sh"
+echo "$build" >"$disk/built-at"
 mksquashfs "$disk" "$disk.sqfs" -comp lz4 -noappend -quiet -no-progress >/dev/null
 rm -rf "$disk"
 
