@@ -48,6 +48,22 @@ bad conformance 'names test_x:it_is_so'
 rm "$tmp/t/tests/sim/transcripts/calm.txt"
 bad conformance 'names transcripts:calm'
 
+# ---- arena ----
+fresh
+mkdir -p "$tmp/t/ipc" "$tmp/t/man"
+cp "$here"/../../ipc/*.h "$here/../../ipc/layout.c" "$tmp/t/ipc/"
+cp "$here/../../man/knit-arena.7" "$tmp/t/man/"
+good arena 'the page as it is'
+sed 's/control.begun_ns Ta 256/control.begun_ns Ta 264/' "$here/../../man/knit-arena.7" | put man/knit-arena.7
+bad arena 'field kn_control begun_ns 264 8'
+sed '/control.parked Ta/d' "$here/../../man/knit-arena.7" | put man/knit-arena.7
+bad arena 'no row for parked of struct kn_control'
+sed 's/KN_AREAS Ta 32/KN_AREAS Ta 33/' "$here/../../man/knit-arena.7" | put man/knit-arena.7
+bad arena 'number KN_AREAS 33'
+cp "$here/../../man/knit-arena.7" "$tmp/t/man/"
+sed 's/KN_WORD32(stop_ack);/&\n	KN_WORD32(heartbeat);/' "$here/../../ipc/layout.h" | put ipc/layout.h
+bad arena 'no row for heartbeat of struct kn_control'
+
 # ---- layers ----
 
 # include FILE HEADER TEXT: a file with that include is bad.
