@@ -1,9 +1,11 @@
 /* slice - looks for the arena, the memory that supervisor and stub share.
- * TRIES:    its own maps for a shared mapping that is no file of its own; for every
- *           process it sees (PID 1 of the cell is a relative of the stub): maps, mem,
- *           map_files, fd, exe; ptrace (attach and seize), process_vm_readv,
- *           pidfd_getfd of the first 64 descriptors; memfds by name anywhere in /proc;
- *           in its own address space remap_file_pages and mremap of what is shared.
+ * TRIES:    its own descriptors for a memfd or a socket, each opened anew and mapped;
+ *           its own maps and map_files for a shared mapping, which it then grows and
+ *           doubles with mremap, and turns to another page with remap_file_pages; for
+ *           every process it sees (PID 1 of the cell is a relative of the stub): maps,
+ *           mem, auxv, environ, map_files, fd; ptrace (attach and seize),
+ *           process_vm_readv and writev, pidfd_getfd of the first 64 descriptors.
+ *           --no-calls: without the last line, for which some policies kill.
  * SANDBOX:  BLOCKED: no shared mapping, and every door to another process is shut.
  * OUTSIDE:  nothing to check.
  */
@@ -30,13 +32,62 @@ note(const char *fmt, ...)
 }
 
 static void
+own_fds(void)
+{
+	char path[64], to[256];
+
+	for (int fd = 0; fd < 1024; fd++) {
+		ssize_t n;
+		int again;
+
+		snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+		n = readlink(path, to, sizeof to - 1);
+		if (n < 0)
+			continue;
+		to[n] = '\0';
+		if (!strstr(to, "memfd:") && !strstr(to, "socket:"))
+			continue;
+		note(" fd %d=%.60s;", fd, to);
+		again = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+		if (again >= 0 &&
+		    mmap(NULL, 4096, PROT_READ, MAP_SHARED, again, 0) != MAP_FAILED)
+			note(" it opens and maps;");
+		if (again >= 0)
+			close(again);
+	}
+}
+
+static void
+try_map(unsigned long from, unsigned long to)
+{
+	char path[96];
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/self/map_files/%lx-%lx", from, to);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd >= 0) {
+		note(" %s opened;", path);
+		close(fd);
+	}
+	if (syscall(SYS_remap_file_pages, from, 4096, 0, 1, 0) == 0)
+		note(" remap_file_pages shows another page;");
+	if (mremap((void *)from, 0, to - from, MREMAP_MAYMOVE) != MAP_FAILED)
+		note(" mremap doubles it;");
+	if (mremap((void *)from, to - from, to - from + (1 << 20), MREMAP_MAYMOVE) !=
+	    MAP_FAILED)
+		note(" it grows;");
+}
+
+static void
 own_maps(void)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
 	char line[600], perm[8], path[300];
 	unsigned long from, to;
 
-	while (f && fgets(line, sizeof line, f)) {
+	if (!f)
+		inconclusive("cannot read its own maps");
+	while (fgets(line, sizeof line, f)) {
 		path[0] = '\0';
 		if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %299[^\n]", &from, &to, perm,
 			path) < 3)
@@ -44,12 +95,9 @@ own_maps(void)
 		if (perm[3] != 's' && !strstr(path, "memfd:"))
 			continue;
 		note(" own map %lx-%lx %s %.60s;", from, to, perm, path);
-		if (mremap((void *)from, to - from, to - from + (1 << 20),
-			MREMAP_MAYMOVE) != MAP_FAILED)
-			note(" it grows;");
+		try_map(from, to);
 	}
-	if (f)
-		fclose(f);
+	fclose(f);
 }
 
 static void
@@ -130,7 +178,7 @@ try_calls(int pid)
 }
 
 static void
-others(void)
+others(bool calls)
 {
 	DIR *d = opendir("/proc");
 	struct dirent *e;
@@ -145,7 +193,8 @@ others(void)
 		try_folder(pid, "fd");
 		try_folder(pid, "map_files");
 		errno = 0;
-		try_calls(pid);
+		if (calls)
+			try_calls(pid);
 	}
 	if (d)
 		closedir(d);
@@ -157,8 +206,9 @@ main(int c, char **v)
 	h_init(c, v, 20, 20);
 	if (h_in_first_pidns())
 		inconclusive("would look at the machine's own processes");
+	own_fds();
 	own_maps();
-	others();
+	others(c < 2 || strcmp(v[1], "--no-calls") != 0);
 	if (found[0])
 		escape("reached:%s", found);
 	blocked("no shared mapping; %d other processes seen, all shut", processes);
