@@ -30,14 +30,14 @@ struct evil_lie {
 	void (*tell)(struct kn_stub *s); /* may return: it goes on honestly */
 };
 extern const struct evil_lie evil_lane_lies[], evil_result_lies[], evil_sock_lies[],
-    evil_memory_lies[]; /* each ends with a NULL name */
+    evil_memory_lies[], evil_resident_lies[]; /* each ends with a NULL name */
 
 /* What the honest code does, changed on its way (linked with --wrap). */
 struct evil_hooks {
 	void (*head)(struct kn_slot_head *h, uint8_t bytes[KN_INLINE_MAX]);
 	void (*result)(struct kn_job_result *r);
 	void (*begin)(uint32_t *task, uint32_t *gen, uint64_t *ns);
-	bool no_ring, no_ack;
+	bool no_ring, no_ack, no_result;
 };
 extern struct evil_hooks evil;
 

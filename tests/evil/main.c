@@ -70,6 +70,8 @@ __wrap_kn_return_publish(struct kn_return_tx *r, const struct kn_slice *sl,
 	uint8_t bytes[KN_INLINE_MAX] = { 0 };
 	struct kn_slot_head h = *head;
 
+	if (evil.no_result && h.kind == KN_REQ_EXEC)
+		return true;
 	if (!evil.head || h.kind == KN_REQ_PING)
 		return __real_kn_return_publish(r, sl, head, inline_bytes);
 	memcpy(bytes, inline_bytes, h.payload_len);
@@ -208,7 +210,8 @@ static const struct evil_lie *
 chosen(void)
 {
 	static const struct evil_lie *const lists[] = { evil_lane_lies,
-		evil_result_lies, evil_sock_lies, evil_memory_lies };
+		evil_result_lies, evil_sock_lies, evil_memory_lies,
+		evil_resident_lies };
 
 	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
 		for (const struct evil_lie *l = lists[i]; l->name; l++)

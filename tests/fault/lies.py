@@ -4,7 +4,8 @@
 
 The program is linked around the stub of tests/evil; the copy that is started names one
 lie. Worker 0 tells it, in its first incarnation ('1') or in each ('*'); the others are
-honest. Whatever the lie: each accepted task has one line; those of honest workers are
+honest. In a pool of modules the stub lies in the same ways about its one job, the resident, and
+in some more. Whatever the lie: each accepted task has one line; those of honest workers are
 right in every byte, and these workers are neither killed nor started again; what is not
 `ok` was the liar's and says so; the breach is named in the log, where one can be seen;
 the batch ends in bounded time; no process, control group, mount or file is left. As root
@@ -15,15 +16,17 @@ import json
 import multiprocessing
 import os
 import re
+import shutil
 import sys
 import time
+import zlib
 
 import faults as F
 
 EVIL = os.path.join(F.B, "fault", "knit-sandbox-evil")
 MARK = b"knit-evil-mode:"
 NAME_N = 40
-TASKS = 60
+TASKS, CALLS = 60, 90
 LIAR_MAX = 12  # tasks that one incarnation can have had
 
 LOST = ("protocol-violation", "worker-lost")
@@ -161,6 +164,14 @@ LIES = {
     "eats-memory": ("kill why=not-claimed|gone", ()),
     "forks": ("kill why=not-claimed|gone", ()),
 }
+# Of a module's process: told in pools of modules only.
+RESIDENT = {
+    "resident-ended-early": ("launch failed|violation", ()),
+    "resident-end-untold": (KILLED, ()),
+    "resident-killed": ("gone|kill", ()),
+}
+# Of files, streams and jobs there is nothing to say where the one job is a resident.
+OF_COMMANDS = ("file", "pty", "output", "result-detail-endless")
 # Told in each incarnation, also to a pool that has no other worker.
 AGAIN = ["leaves-at-start", "pong-wrong", "dies-after-claim", "answers-twice", "head-noise",
          "scribbles-over-all", "scribbles-over-lanes", "scribbles-over-answers"]
@@ -174,6 +185,18 @@ ALONE = ["leaves-at-start", "dies-after-claim", "answers-twice", "scribbles-over
 def content(i):
     """Every other job is larger than a slot and travels in the payload area."""
     return "%d " % i * (400 if i % 2 else 4)
+
+
+def payload(i):
+    rest = "%d 20000 %s" % (i, content(i))
+    return "%08x %s" % (zlib.crc32(rest.encode()), rest)
+
+
+def calls(name, n):
+    for i in range(n):
+        if i in (20, 40):
+            yield {"id": "crash%d" % i, "call": "crash_first"}
+        yield {"id": "t%d" % i, "call": "checked", "value": payload(i)}
 
 
 def tasks(name, n):
@@ -190,12 +213,18 @@ def cases():
             yield user, name, "*", 3, TASKS
         for name in ALONE:
             yield user, name, "*", 1, 10
+    for user in ([False, True] if F.ROOT else [False]):
+        for name in list(LIES) + list(RESIDENT):
+            if not name.startswith(OF_COMMANDS):
+                yield user, name, "1", 3, CALLS
+        for name in AGAIN + list(RESIDENT):
+            yield user, name, "*", 3, CALLS
 
 
 def title(case):
-    user, name, times, workers, _ = case
-    return "%s%s%s%s" % ("user: " if user else "", name, " each time" if times == "*" else "",
-                         " alone" if workers == 1 else "")
+    user, name, times, workers, n = case
+    return "%s%s%s%s%s" % ("user: " if user else "", "module: " if n == CALLS else "", name,
+                           " each time" if times == "*" else "", " alone" if workers == 1 else "")
 
 
 def is_right(t):
@@ -204,6 +233,37 @@ def is_right(t):
         return True
     f = t.get("files", {}).get("f", {})
     return t["stdout"] == content(i) + "end\n" and base64.b64decode(f.get("content_b64", "")).decode() == content(i)
+
+
+def is_right_call(t):
+    if t["id"].startswith("crash"):
+        return t["value"] == "not here"
+    rest = payload(int(t["id"][1:]))[9:]
+    i, us, text = rest.split(" ", 2)
+    rest = "%s %s %s" % (i, us, text[::-1])
+    return t["value"] == "%08x %s" % (zlib.crc32(rest.encode()), rest)
+
+
+def judge_calls(case, r):
+    """Of the liar's own calls anything may come; of the others', what is right."""
+    _, name, times, workers, n = case
+    seen, counts = set(), {}
+    for t in F.json_lines(r):
+        v = t["verdict"]
+        counts[v] = counts.get(v, 0) + 1
+        if t["id"] in seen:
+            r.bad("%s is answered twice" % t["id"])
+        seen.add(t["id"])
+        if t.get("worker") != "w0" and (v != "ok" or not is_right_call(t)):
+            r.bad("%s of %s is %s: %s" % (t["id"], t.get("worker"), v, json.dumps(t)[:300]))
+        elif v == "ok" and not is_right_call(t):
+            r.bad("%s is ok and not right, and its lane is not the stub's" % t["id"])
+        elif v not in ("ok", "signal", "exit", "timeout") + LOST:
+            r.bad("%s is %s: %s" % (t["id"], v, t.get("error")))
+    if len(seen) != n + 2:
+        r.bad("%d ids of %d" % (len(seen), n + 2))
+    r.note = " ".join("%s=%d" % x for x in sorted(counts.items()))
+    look_at_log(case, r, RESIDENT.get(name, ("", ()))[0])
 
 
 def judge(case, r):
@@ -234,6 +294,10 @@ def judge(case, r):
     want = (0 if counts.get("ok", 0) == n else 1,) if workers > 1 else (0, 1, 125)
     if r.code not in want:
         r.bad("status %s, stderr %r" % (r.code, r.err[-300:]))
+    look_at_log(case, r, log)
+
+
+def look_at_log(case, r, log):
     text = r.err.decode("utf-8", "replace")
     told = [x for x in text.split("\n") if x.startswith("[w0 ")]
     if log and not any(re.search(log, x) for x in told):
@@ -258,16 +322,21 @@ def attempt(place, case):
     place.write("knit-sandbox", image[:at] + told + image[at + len(told):])
     os.chmod(place.path("knit-sandbox"), 0o755)
     os.chmod(place.top, 0o755)
-    place.write("tasks", "".join(json.dumps(t) + "\n" for t in tasks(name, n)).encode())
+    made = calls if n == CALLS else tasks
+    place.write("tasks", "".join(json.dumps(t) + "\n" for t in made(name, n)).encode())
     argv = [place.path("knit-sandbox"), "run", "--workers", str(workers), "--tasks", place.path("tasks"),
             "--debug", "lifecycle", "--set", "/timeouts/start_ms=2000", "--set", "/timeouts/hard_ms=%d" % (0 if name in ENDLESS else 4000),
             "--set", "/timeouts/claim_ms=1500", "--set", "/timeouts/teardown_ms=1500", "--set", "/timeouts/stop_ack_ms=1000"]
+    if n == CALLS:
+        shutil.copy(os.path.join(F.B, "tests/module/checked.so"), place.path("checked.so"))
+        os.chmod(place.path("checked.so"), 0o755)
+        argv += ["--module", place.path("checked.so")]
     start = time.monotonic()
     r = F.run(place, argv, limit=60)
     r.took = time.monotonic() - start
     r.note = ""
     if not r.hung:
-        judge(case, r)
+        (judge_calls if n == CALLS else judge)(case, r)
     F.look_for_left(place, r, r.child)
     os.unlink(place.path("knit-sandbox"))
     return r

@@ -19,6 +19,7 @@ static struct {
 static size_t shared_n;
 static long seed; /* 0: this worker is honest */
 static int threads;
+static uint32_t worker;
 
 static void
 find_shared(void)
@@ -29,7 +30,8 @@ find_shared(void)
 
 	while (f && shared_n < 8 && fgets(line, sizeof line, f)) {
 		if (!strstr(line, "knit-arena") ||
-		    sscanf(line, "%lx-%lx %7s", &from, &to, perm) != 3 || perm[1] != 'w')
+		    sscanf(line, "%lx-%lx %7s", &from, &to, perm) != 3 ||
+		    perm[1] != 'w')
 			continue;
 		shared[shared_n].at = (char *)from;
 		shared[shared_n++].n = to - from;
@@ -48,6 +50,7 @@ knit_worker_init(const struct knit_init *init)
 	if (sscanf(init->text, "scribble %ld %7s", &n, who) >= 1 &&
 	    (init->worker == 0 || !strcmp(who, "all")))
 		seed = n;
+	worker = init->worker;
 	find_shared();
 	return shared_n > 0 ? 0 : knit_init_fail(init, "no slice is mapped");
 }
@@ -81,7 +84,8 @@ scribble(void *arg)
 		at = (size_t)(next(&x) % n) & ~(size_t)3;
 		if (r & 4)
 			__atomic_store_n((uint32_t *)(void *)(shared[i].at + at),
-			    r & 8 ? (uint32_t)word : (uint32_t)word & 0xff, __ATOMIC_RELAXED);
+			    r & 8 ? (uint32_t)word : (uint32_t)word & 0xff,
+			    __ATOMIC_RELAXED);
 		else
 			__atomic_fetch_xor((uint32_t *)(void *)(shared[i].at + at),
 			    1u << (word & 31), __ATOMIC_SEQ_CST);
@@ -99,7 +103,7 @@ begin_to_scribble(void)
 	for (; threads < 2; threads++)
 		(void)pthread_create(&t, NULL, scribble,
 		    (void *)((uintptr_t)seed * 2654435761u + (uintptr_t)now.tv_nsec +
-			(uintptr_t)threads));
+			     (uintptr_t)threads));
 }
 
 static uint32_t
@@ -121,8 +125,17 @@ crc32(const char *p, size_t n)
 	return ~c;
 }
 
-/* "CRC NUMBER SLEEP_US TEXT", where CRC is that of all that follows it: the same with the text
- * turned round and a checksum of its own. What comes in damaged is an error. */
+/* Crashes in worker 0. */
+KNIT_TASK(crash_first)
+{
+	if (worker == 0)
+		abort();
+	return knit_result_str(call, "not here");
+}
+
+/* "CRC NUMBER SLEEP_US TEXT", where CRC is that of all that follows it: the same with
+ * the text turned round and a checksum of its own. What comes in damaged is an error.
+ */
 KNIT_TASK(checked)
 {
 	size_t n, head = 0;

@@ -30,32 +30,46 @@ note(const char *format, ...)
 	va_end(ap);
 }
 
-/* The mapping of the slice, and how much of the arena lies before and after. */
+/* What is mapped of the arena: the slice; where workers share a queue, also parts of a
+ * bank, most of it read-only. */
 struct slice {
-	unsigned long from, to, offset;
+	unsigned long from, to;
+	bool writable;
 };
+static struct slice slices[8];
+static int slice_n;
 
 static int
-find_slice(struct slice *s)
+find_slices(void)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
 	char line[600];
-	int n = 0;
 
-	while (f && fgets(line, sizeof line, f)) {
+	slice_n = 0;
+	while (f && slice_n < 8 && fgets(line, sizeof line, f)) {
+		struct slice *s = &slices[slice_n];
 		char perm[8];
 
 		if (!strstr(line, "knit-arena"))
 			continue;
-		n++;
-		if (sscanf(line, "%lx-%lx %7s %lx", &s->from, &s->to, perm,
-			&s->offset) != 4 ||
+		if (sscanf(line, "%lx-%lx %7s", &s->from, &s->to, perm) != 3 ||
 		    perm[3] != 's')
 			return -1;
+		s->writable = perm[1] == 'w';
+		slice_n++;
 	}
 	if (f)
 		fclose(f);
-	return n == 1 ? 0 : -1;
+	return slice_n > 0 ? 0 : -1;
+}
+
+static bool
+is_ours(unsigned long at)
+{
+	for (int i = 0; i < slice_n; i++)
+		if (at >= slices[i].from && at < slices[i].to)
+			return true;
+	return false;
 }
 
 static void
@@ -109,10 +123,15 @@ try_mem(const struct slice *s)
 
 	if (fd < 0)
 		return;
-	if (pread(fd, b, sizeof b, (off_t)s->to) > 0)
+	if (!is_ours(s->to) && pread(fd, b, sizeof b, (off_t)s->to) > 0)
 		note(" something readable lies right behind the slice;");
-	if (pread(fd, b, sizeof b, (off_t)s->from - 16) > 0)
+	if (!is_ours(s->from - 16) && pread(fd, b, sizeof b, (off_t)s->from - 16) > 0)
 		note(" something readable lies right before the slice;");
+	/* The kernel lets this file write to what cannot be written otherwise, but not
+	 * where the mapping may never be written. */
+	if (!s->writable && pread(fd, b, sizeof b, (off_t)s->from) > 0 &&
+	    pwrite(fd, b, sizeof b, (off_t)s->from) > 0)
+		note(" a read-only part was written;");
 	close(fd);
 }
 
@@ -210,7 +229,8 @@ try_seal(const struct slice *s)
 	size_t n = s->to - s->from;
 	void *p = (void *)s->from;
 
-	if (mprotect(p, n, PROT_READ | PROT_WRITE | PROT_EXEC) == 0)
+	if (mprotect(p, n, PROT_READ | PROT_WRITE | PROT_EXEC) == 0 ||
+	    (!s->writable && mprotect(p, n, PROT_READ | PROT_WRITE) == 0))
 		note(" mprotect works;");
 	if (mmap(p, 4096, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED)
@@ -224,7 +244,6 @@ try_seal(const struct slice *s)
  * which some policies kill. */
 KNIT_TASK(walls)
 {
-	struct slice s;
 	int64_t flags;
 	char text[4200];
 
@@ -232,15 +251,17 @@ KNIT_TASK(walls)
 	if (knit_arg_i64(call, &flags) < 0)
 		return -1;
 	try_descriptors();
-	if (find_slice(&s) < 0)
-		return knit_fail(call, "Error", "not one slice is mapped");
+	if (find_slices() < 0)
+		return knit_fail(call, "Error", "no slice is mapped");
 	if (try_others(flags & 2) == 0)
 		return knit_fail(call, "Error", "no other process to try");
-	try_map_files(&s);
-	try_mem(&s);
-	try_moves(&s);
-	if (flags & 1)
-		try_seal(&s);
+	for (int i = 0; i < slice_n; i++) {
+		try_map_files(&slices[i]);
+		try_mem(&slices[i]);
+		try_moves(&slices[i]);
+		if (flags & 1)
+			try_seal(&slices[i]);
+	}
 	snprintf(text, sizeof text, "%s%s", found[0] ? "ESCAPE:" : "BLOCKED", found);
 	return knit_result_str(call, text);
 }
