@@ -214,7 +214,8 @@ def test_scribbler(place):
     while not problems and (seed == 0 or time.monotonic() - start < SCRIBBLE_S):
         seed += 1
         b = Batch(place, CALLS, ["--workers", "3", "--init", "scribble %d" % seed, "--debug", "lifecycle",
-                                 "--set", "/timeouts/hard_ms=4000", "--set", "/timeouts/stop_ack_ms=1000"])
+                                 "--set", "/timeouts/hard_ms=4000", "--set", "/timeouts/claim_ms=10000",
+                                 "--set", "/timeouts/stop_ack_ms=1000"])
         b.end(120 + CALLS / 500)
         problems, calls = b.problems, calls + CALLS
         for w in set(b.bad_by) - {"w0"}:
@@ -235,7 +236,7 @@ def test_scribbler(place):
         lives += sum(" ready" in x for x in mine)
         # Each time it is caught it is named, and that is its end.
         for at, x in enumerate(mine):
-            if "violation" in x and not any("gone" in y for y in mine[at:]):
+            if "violation field=" in x and not any("gone" in y for y in mine[at:]):
                 problems.append("caught and not ended: %s" % mine[at:at + 4])
     if not fields:
         problems.append("it was never caught")

@@ -59,6 +59,8 @@ for s in layout.h:kn_arena_head layout.h:kn_control layout.h:kn_slot_head layout
 		}
 	done
 done
+v=$(sed -n 's/^number KN_LAYOUT_VERSION //p' "$tmp/is")
+grep -q "^It is layout version $v\." "$page" || { echo "$page: layout version is $v"; bad=1; }
 # The drawings.
 for n in 4096 24576 45056 28672; do
 	grep -q "^ *$n  " "$page" || { echo "$page: the drawing lacks $n"; bad=1; }
