@@ -191,13 +191,23 @@ $(B)/libknit.so.$(SOVERSION): $(pic_obj) $(gen_obj) lib/libknit.map
 	  $(if $(SAN),,-Wl$(comma)-z$(comma)defs) -o $@ $(filter %.o,$^) $(lib_libs) -pthread
 $(B)/libknit.so: $(B)/libknit.so.$(SOVERSION)
 	@ln -sf $(<F) $@
-$(B)/gen/libknit.pc: Makefile
+# The paths in a .pc file are those of this call of make, not of the one that built: written
+# anew when they differ, and left alone (it may be another user's folder) when they do not.
+below = $(patsubst $(PREFIX)/%,$${prefix}/%,$1)
+pc_libknit = 'prefix=$(PREFIX)' 'libdir=$(call below,$(LIBDIR))' 'includedir=$(call below,$(INCLUDEDIR))' '' \
+  'Name: libknit' 'Description: run untrusted commands in a pool of sandboxed workers' \
+  'Version: $(VERSION)' 'Requires.private: $(need)' 'Libs: -L$${libdir} -lknit' \
+  'Libs.private: -pthread' 'Cflags: -I$${includedir}'
+# What a module's author needs: the header, and how a compiler finds it.
+pc_knit-task = 'prefix=$(PREFIX)' 'includedir=$(call below,$(INCLUDEDIR))' '' 'Name: knit-task' \
+  'Description: tasks in C for knit-sandbox (nothing to link)' 'Version: $(VERSION)' \
+  'Cflags: -I$${includedir}' 'Libs:'
+pc_files := $(B)/gen/knit-task.pc $(B)/gen/libknit.pc
+.PHONY: always
+always:
+$(pc_files): always
 	@mkdir -p $(@D)
-	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))' \
-	  'includedir=$(patsubst $(PREFIX)/%,$${prefix}/%,$(INCLUDEDIR))' '' 'Name: libknit' \
-	  'Description: run untrusted commands in a pool of sandboxed workers' 'Version: $(VERSION)' \
-	  'Requires.private: $(need)' 'Libs: -L$${libdir} -lknit' 'Libs.private: -pthread' \
-	  'Cflags: -I$${includedir}' > $@
+	@printf '%s\n' $(pc_$(basename $(@F))) | cmp -s - $@ || printf '%s\n' $(pc_$(basename $(@F))) > $@
 
 $(B)/knit-sandbox: $(call obj,$(cmd_src)) $(B)/gen/bench_task.o $(B)/gen/bench_module.o $(B)/libknit.a
 	$(call say,LD,$@)
@@ -373,13 +383,7 @@ analyze:
 	cppcheck --quiet --enable=warning,portability --inline-suppr --error-exitcode=1 \
 	  --suppress=missingIncludeSystem -I. $(lib_src) $(cmd_src)
 
-# What a module's author needs: the header, and how a compiler finds it.
-$(B)/gen/knit-task.pc: Makefile
-	@mkdir -p $(@D)
-	@printf 'prefix=%s\nincludedir=%s\n\nName: knit-task\nDescription: tasks in C for knit-sandbox (nothing to link)\nVersion: %s\nCflags: -I$${includedir}\nLibs:\n' \
-	  '$(PREFIX)' '$(patsubst $(PREFIX)/%,$${prefix}/%,$(INCLUDEDIR))' '$(VERSION)' > $@
 public_h := $(sort $(wildcard include/knit/*.h))
-pc_files := $(B)/gen/knit-task.pc $(B)/gen/libknit.pc
 example_files := $(sort $(wildcard examples/module/*))
 
 man_pages := $(sort $(wildcard man/*.[1-8]))

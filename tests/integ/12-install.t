@@ -53,6 +53,12 @@ if command -v pkg-config >/dev/null && command -v cc >/dev/null; then
 else
 	skip "no pkg-config or cc here" "a module built from what was installed"
 fi
+# The same build put elsewhere: what pkg-config reads follows.
+make --no-print-directory -s B="$B" DESTDIR="$T/other" PREFIX=/opt/knit LIBDIR=/opt/knit/lib64 install >"$T/make" 2>&1
+is $? 0 "make install with another PREFIX, nothing built anew"
+is "$(sed -n 's/^prefix=//p' "$T"/other/opt/knit/lib64/pkgconfig/*.pc | sort -u)" /opt/knit "the .pc files have that prefix"
+like "$(cat "$T/other/opt/knit/lib64/pkgconfig/libknit.pc")" '^libdir=\$\{prefix\}/lib64$' "and that folder of libraries"
+rm -rf "$T/other"
 install uninstall
 is $? 0 "make uninstall"
 is "$(find "$dest" -type f -o -type l)" "" "uninstall leaves no file"
