@@ -32,6 +32,13 @@ span_us(uint64_t from, uint64_t to)
 	return to > from ? (to - from) / 1000 : 0;
 }
 
+/* A task that lay in a lane and was never taken from it has waited, not run. */
+static bool
+was_begun(const struct kn_entry *e)
+{
+	return e->worker >= 0 && (e->claimed || e->how == KN_HOW_RESULT);
+}
+
 static void
 fill_usage(const struct kn_entry *e, uint64_t now, struct kn_outcome *o)
 {
@@ -48,10 +55,10 @@ fill_usage(const struct kn_entry *e, uint64_t now, struct kn_outcome *o)
 		o->max_rss = r->max_rss;
 		o->memory_peak = r->memory_peak;
 		o->pids_peak = r->pids_peak;
-	} else if (e->worker >= 0 && e->how != KN_HOW_QUEUE_TIMEOUT) {
+	} else if (was_begun(e) && e->how != KN_HOW_QUEUE_TIMEOUT) {
 		o->wall_us = span_us(begun, now);
 	}
-	o->queue_us = span_us(e->accepted_ns, e->worker >= 0 ? begun : now);
+	o->queue_us = span_us(e->accepted_ns, was_begun(e) ? begun : now);
 }
 
 static void
@@ -129,7 +136,7 @@ kn_outcome_answer(struct kn_entry *e)
 	struct kn_outcome o;
 
 	memset(&o, 0, sizeof o);
-	o.worker = e->worker;
+	o.worker = was_begun(e) ? e->worker : -1;
 	o.attempt = e->attempt;
 	o.exit_code = -1;
 	o.layers = *kn_launcher_layers(s->launcher);
