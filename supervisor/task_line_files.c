@@ -162,19 +162,19 @@ octal_mode(struct kn_line_ctx *c, json_t *v, const char *at, uint32_t *out)
 	return 0;
 }
 
-/* "c1/main": the id up to the first '/' whose left part stands in `after`; ids may
- * contain a '/' themselves. */
+/* "c1/main": the id up to the last '/' whose left part stands in `after`: ids may
+ * contain a
+ * '/' themselves, and of "p" and "p/1" the longer one is meant. */
 static int
 split_from(
     struct kn_line_ctx *c, const char *text, const char *at, struct kn_line_source *s)
 {
 	json_t *after = json_object_get(c->root, "after");
 
-	for (const char *slash = strchr(text, '/'); slash;
-	     slash = strchr(slash + 1, '/')) {
-		size_t id_n = (size_t)(slash - text);
+	for (size_t id_n = strlen(text); id_n-- > 0;) {
+		const char *slash = text + id_n;
 
-		for (size_t i = 0; i < json_array_size(after); i++) {
+		for (size_t i = 0; *slash == '/' && i < json_array_size(after); i++) {
 			json_t *id = json_array_get(after, i);
 
 			if (json_string_length(id) != id_n ||
