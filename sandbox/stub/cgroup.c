@@ -268,4 +268,10 @@ kn_cg_end(struct kn_cg *g, struct kn_job_result *r)
 	    pids > g->pids_peak0 && pids > g->pids_overhead)
 		r->pids_peak = pids - g->pids_overhead;
 	r->oom_kills = oom_now(g) - g->oom0;
+	/* What earlier tasks had left in the page cache, and the kernel gave up for
+	 * this one, is missing above: but who met its limit had all of it. */
+	if (r->oom_kills && r->memory_peak && g->limit != NO_LIMIT &&
+	    g->limit > g->mem_overhead && peak >= g->limit - g->mem_overhead &&
+	    r->memory_peak < g->limit - g->mem_overhead)
+		r->memory_peak = g->limit - g->mem_overhead;
 }

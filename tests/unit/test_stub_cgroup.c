@@ -146,6 +146,33 @@ figures_are_those_since_the_start(void **state)
 	assert_in_range(kn_cg_cpu_ns(&g), 7 * KN_S_NS, 8 * KN_S_NS);
 }
 
+/* Page cache of earlier tasks was there at the start and went: the peak above it would
+ * tell of a task that was killed far below its limit. */
+static void
+who_met_the_limit_had_all_of_it(void **state)
+{
+	struct kn_boot b = boot(0);
+	struct kn_job_limits l = { .memory = 32000 };
+	struct kn_job_result r = { 0 };
+	const char *what = NULL;
+	struct kn_cg g;
+
+	(void)state;
+	kn_cg_init(&g, &b, fd);
+	play(KN_BOOT_FD_MEM_EVENTS, "oom_kill 0\n");
+	assert_int_equal(kn_cg_begin(&g, &l, &what), 0);
+	g.peak0 = 5000;
+	play(KN_BOOT_FD_MEM_PEAK, "33000");
+	kn_cg_end(&g, &r);
+	assert_int_equal(r.memory_peak, 28000);
+	play(KN_BOOT_FD_MEM_EVENTS, "oom_kill 1\n");
+	kn_cg_end(&g, &r);
+	assert_int_equal(r.memory_peak, 32000);
+	play(KN_BOOT_FD_MEM_PEAK, "39000");
+	kn_cg_end(&g, &r);
+	assert_int_equal(r.memory_peak, 34000); /* more is told as it is */
+}
+
 static void
 what_is_not_counted_here_reads_as_unknown(void **state)
 {
@@ -180,6 +207,7 @@ main(void)
 		T(version_two_has_no_swap_and_says_max),
 		T(a_refused_limit_is_an_error_with_its_name),
 		T(figures_are_those_since_the_start),
+		T(who_met_the_limit_had_all_of_it),
 		T(what_is_not_counted_here_reads_as_unknown),
 	};
 
