@@ -13,15 +13,21 @@
 #include "ipc/err.h"
 #include "sandbox/launch_int.h"
 
-enum { LINE_CAP = 200 };
+enum { LINE_CAP = 224 };
 
 static const struct {
 	const char *sign; /* part of what bwrap prints */
 	bool host;	  /* the machine's settings are to blame */
 	const char *hint; /* NULL: ask kn_host_explain_launch() */
 } causes[] = {
-	{ "No permissions to create a new namespace", true, NULL },
-	{ "No permissions to creating new namespace", true, NULL },
+	/* Told before what was being done when the limit was met. */
+	{ "Resource temporarily unavailable", true, KN_LAUNCH_PROCESSES_HINT },
+	{ "No space left on device", true,
+	    "a limit on the number of namespaces may be met: sysctl user "
+	    "(max_user_namespaces, "
+	    "max_pid_namespaces, ...), or what bwrap writes to is full" },
+	/* (with or without an article: it changed from version to version) */
+	{ "No permissions to creat", true, NULL },
 	{ "reating new namespace failed", true, NULL },
 	{ "setting up uid map", true, NULL },
 	{ "setting up gid map", true, NULL },

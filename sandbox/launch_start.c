@@ -61,6 +61,13 @@ close_ends(struct ends *x)
 	}
 }
 
+static void
+hint_processes(struct kn_err *e)
+{
+	if (e->sys == EAGAIN)
+		kn_err_hint(e, "%s", KN_LAUNCH_PROCESSES_HINT);
+}
+
 static int
 start_error(const struct kn_launcher *l, const struct kn_step_err *r, struct kn_err *e)
 {
@@ -76,6 +83,7 @@ start_error(const struct kn_launcher *l, const struct kn_step_err *r, struct kn_
 		    l->child_binds[r->index].path);
 	else
 		kn_err_sys(e, KN_EK_LAUNCH, "%s", kn_launch_step_text(step));
+	hint_processes(e);
 	return -1;
 }
 
@@ -132,8 +140,11 @@ spawn(struct kn_child *c, int clone_fd, struct kn_proc *out, struct kn_err *e)
 	c->join_n = join_n;
 	if (pid < 0 && clone_fd >= 0)
 		return spawn(c, -1, out, e);
-	if (pid < 0)
-		return kn_err_sys(e, KN_EK_HOST, "fork");
+	if (pid < 0) {
+		kn_err_sys(e, KN_EK_HOST, "fork");
+		hint_processes(e);
+		return -1;
+	}
 	out->pidfd = pidfd;
 	out->pid = (pid_t)pid;
 	return 0;

@@ -134,6 +134,29 @@ failures_are_explained_in_one_printable_line(void **state)
 	    &l, "noise\nbwrap: loopback: Failed RTM_NEWADDR: x\n", 256, &e);
 	assert_int_equal(e.kind, KN_EK_HOST);
 	assert_int_equal(strncmp(e.msg, "bwrap: loopback", 15), 0);
+	/* as bubblewrap 0.8 has it, and 0.4 had it */
+	for (int i = 0; i < 2; i++) {
+		kn_launch_explain(&l,
+		    i ? "bwrap: No permissions to creating new namespace, likely "
+			"because the "
+			"kernel does not allow non-privileged user namespaces. On e.g. "
+			"debian this can be enabled with 'sysctl "
+			"kernel.unprivileged_userns_clone=1'.\n"
+		      : "bwrap: No permissions to create new namespace, likely because "
+			"the "
+			"kernel does not allow non-privileged user namespaces. See "
+			"<https://deb.li/bubblewrap> or "
+			"<file:///usr/share/doc/bubblewrap/README.Debian.gz>.\n",
+		    256, &e);
+		assert_int_equal(e.kind, KN_EK_HOST);
+		assert_non_null(strstr(e.hint, "user namespaces"));
+		assert_int_equal(e.msg[strlen(e.msg) - 1], '.');
+	}
+	/* A limit that was met, not a setting of the kernel. */
+	kn_launch_explain(&l,
+	    "bwrap: Creating new namespace failed: Resource temporarily unavailable\n",
+	    256, &e);
+	assert_non_null(strstr(e.hint, "ulimit -u"));
 	kn_launch_explain(&l, "\033]0;title\007\nsecond", 256, &e);
 	assert_int_equal(e.kind, KN_EK_LAUNCH);
 	for (const char *p = e.msg; *p != '\0'; p++)
