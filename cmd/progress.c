@@ -9,18 +9,17 @@
 
 #include "ipc/clock.h"
 #include "ipc/fd.h"
-#include "supervisor/batch.h"
 
 enum { TEXT_MAX = 1024 };
 
 void
-kn_progress_open(struct kn_progress *p, bool quiet)
+kn_progress_open(struct kn_progress *p, bool quiet, bool json)
 {
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 
-	*p = (struct kn_progress){ .start_ns = kn_clock_now() };
-	p->line =
-	    !quiet && isatty(STDERR_FILENO) && (!term || strcmp(term, "dumb") != 0);
+	*p = (struct kn_progress){ .start_ns = kn_clock_now(), .json = json };
+	p->line = !quiet && !json && isatty(STDERR_FILENO) &&
+		  (!term || strcmp(term, "dumb") != 0);
 	p->color = p->line && (!no_color || no_color[0] == '\0');
 	p->shown_ns = p->start_ns;
 }
@@ -59,7 +58,7 @@ columns(void)
 }
 
 void
-kn_progress_show(struct kn_progress *p, const struct kn_batch_counts *c)
+kn_progress_show(struct kn_progress *p, uint64_t running, uint64_t waiting)
 {
 	uint64_t now = kn_clock_now(), done = kn_progress_total(p);
 	char text[TEXT_MAX], out[TEXT_MAX + 32];
@@ -76,8 +75,8 @@ kn_progress_show(struct kn_progress *p, const struct kn_batch_counts *c)
 	p->shown_ns = now;
 	p->shown_done = done;
 	n = snprintf(text, sizeof text, "%llu done, %llu running, %llu waiting, %.0f/s",
-	    (unsigned long long)done, (unsigned long long)c->running,
-	    (unsigned long long)c->waiting, p->rate);
+	    (unsigned long long)done, (unsigned long long)running,
+	    (unsigned long long)waiting, p->rate);
 	for (unsigned i = 0; i < KN_V_N; i++) {
 		if (p->verdicts[i] && n < TEXT_MAX / 2)
 			n += snprintf(text + n, sizeof text - (size_t)n, "  %s %llu",
@@ -107,6 +106,33 @@ color_of(const struct kn_progress *p, unsigned verdict)
 	return verdict == KN_V_OK ? "\x1b[32m" : "\x1b[31m";
 }
 
+/* For a reader of JSON lines, under the names of --report. */
+static void
+summary_json(const struct kn_progress *p, const struct kn_sup_counts *c)
+{
+	char text[48 * (KN_V_N + 8)];
+	size_t n;
+
+	n = (size_t)snprintf(text, sizeof text,
+	    "{\"who\":\"knit-sandbox\",\"summary\":{\"answered\":%llu,\"verdicts\":{",
+	    (unsigned long long)kn_progress_total(p));
+	for (unsigned i = 0, first = 1; i < KN_V_N; i++) {
+		if (!p->verdicts[i])
+			continue;
+		n += (size_t)snprintf(text + n, sizeof text - n, "%s\"%s\":%llu",
+		    first ? "" : ",", kn_verdict_name(i),
+		    (unsigned long long)p->verdicts[i]);
+		first = 0;
+	}
+	snprintf(text + n, sizeof text - n,
+	    "},\"wall_ms\":%llu,\"cpu_ms\":%llu,\"workers\":%u,\"workers_lost\":%llu,"
+	    "\"failed_launches\":%llu}}\n",
+	    (unsigned long long)((kn_clock_now() - p->start_ns) / KN_MS_NS),
+	    (unsigned long long)(p->cpu_us / 1000), c->workers,
+	    (unsigned long long)c->worker_lost, (unsigned long long)c->failed_launches);
+	say(text);
+}
+
 void
 kn_progress_summary(struct kn_progress *p, const struct kn_sup_counts *c)
 {
@@ -115,6 +141,10 @@ kn_progress_summary(struct kn_progress *p, const struct kn_sup_counts *c)
 	char text[96 * (KN_V_N + 4)];
 	size_t n = 0;
 
+	if (p->json) {
+		summary_json(p, c);
+		return;
+	}
 	kn_progress_clear(p);
 	for (unsigned i = 0; i < KN_V_N; i++) {
 		if (p->verdicts[i])

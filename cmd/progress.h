@@ -10,12 +10,11 @@
 #include "supervisor/sup.h"
 #include "supervisor/task.h"
 
-struct kn_batch_counts;
-
 struct kn_progress {
-	bool line;  /* stderr is a terminal and nobody asked for quiet */
+	bool line;  /* stderr is a terminal, and nobody asked for quiet or for JSON */
 	bool color; /* and NO_COLOR is not set */
 	bool shown; /* the line stands there now */
+	bool json;  /* the summary as one JSON object */
 	uint64_t start_ns;
 	uint64_t verdicts[KN_V_N];
 	uint64_t cpu_us;
@@ -23,9 +22,9 @@ struct kn_progress {
 	double rate;
 };
 
-void kn_progress_open(struct kn_progress *p, bool quiet);
+void kn_progress_open(struct kn_progress *p, bool quiet, bool json);
 void kn_progress_count(struct kn_progress *p, const struct kn_outcome *o);
-void kn_progress_show(struct kn_progress *p, const struct kn_batch_counts *c);
+void kn_progress_show(struct kn_progress *p, uint64_t running, uint64_t waiting);
 /* Take the line away, so that something else can be printed. */
 void kn_progress_clear(struct kn_progress *p);
 /* The table: verdicts, time, rate. */

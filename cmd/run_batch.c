@@ -80,9 +80,16 @@ on_tick(void *ctx)
 {
 	struct batch *b = ctx;
 	struct kn_batch_counts c;
+	struct kn_sup_counts s;
+	uint64_t live, running;
 
+	/* For the batch a task runs when it is handed over; most of those only lie
+	 * in the lanes of busy workers. */
 	kn_batch_count(b->lines, &c);
-	kn_progress_show(&b->progress, &c);
+	kn_sup_count(b->sup, &s);
+	live = c.waiting + c.running;
+	running = s.running < live ? s.running : live;
+	kn_progress_show(&b->progress, running, live - running);
 }
 
 /* ---- the run ---- */
@@ -268,7 +275,7 @@ kn_run_batch(struct kn_run *r)
 		.contents = true,
 		.calls = r->policy->pool.kind == KN_KIND_MODULE,
 	};
-	kn_progress_open(&b.progress, r->voice.quiet);
+	kn_progress_open(&b.progress, r->voice.quiet, r->voice.json);
 	rc = go(&b);
 	kn_sup_close(b.sup);
 	kn_batch_close(b.lines);

@@ -170,6 +170,38 @@ ks run --tasks "$T/tasks" --workers 1
 is "$(v run) $(v wait) $(v fine)" "cancelled cancelled ok" "cancel: a running one, a waiting one"
 at_most "$elapsed_ms" 10000 "cancel: at once"
 
+# What lies in the lane of a busy worker has waited, and not run on it.
+"$PY" -c '
+for i in range(8): print("{\"id\":\"t%d\",\"argv\":[\"sleep\",\"30\"]}" % i)' >"$T/tasks"
+"$KS" run --tasks "$T/tasks" --workers 1 --trace "$T/trace" >"$T/out" 2>"$T/err" &
+pid=$!
+pause 1500
+kill -TERM $pid
+wait $pid
+is "$(js "$T/out" '[len(L), sum("worker" in r for r in L)]')" "[8, 1]" "stopped: one of eight had a worker"
+is "$(js "$T/out" 'all(r["usage"]["wall_ms"] == 0 and r["usage"]["queue_ms"] >= 500 for r in L if "worker" not in r)')" yes \
+    "what was never begun has waited all the time and run for none"
+is "$(grep -c '"ph":"X"' "$T/trace")" 1 "and is no work of a worker in the trace"
+rm -f "$T/trace"
+
+# ---- what is said ----
+printf '%s\n' '{"id":"a","argv":["true"]}' '{"id":"b","argv":["false"]}' >"$T/tasks"
+ks run --tasks "$T/tasks" --log-json
+is "$(js "$T/err" 'L[-1]["summary"]["answered"]') $(js "$T/err" 'sorted(L[-1]["summary"]["verdicts"].items())')" \
+    "2 [('exit', 1), ('ok', 1)]" "--log-json: the summary is an object, too"
+if command -v script >/dev/null; then
+	"$PY" -c '
+for i in range(30): print("{\"argv\":[\"sleep\",\"0.1\"]}")' >"$T/tasks"
+	script -qec "$KS run --workers 2 --tasks $T/tasks >/dev/null" /dev/null >"$T/tty" 2>&1
+	is "$(tr '\r' '\n' <"$T/tty" | sed -nE 's/.* done, ([0-9]+) running, [0-9]+ waiting.*/\1/p' | sort -n | tail -n 1)" 2 \
+	    "progress: what two workers do is two running"
+	script -qec "$KS run --workers 2 --log-json --tasks $T/tasks >/dev/null" /dev/null >"$T/tty" 2>&1
+	unlike "$(cat "$T/tty")" 'running' "--log-json: no line of progress on a terminal"
+	rm -f "$T/tty"
+else
+	skip "no script(1) here" "progress on a terminal"
+fi
+
 # ---- order, fail-fast, workers ----
 "$PY" -c '
 for i in range(40): print("{\"id\":\"t%d\",\"argv\":[\"sleep\",\"0.0%d\"]}" % (i, (40 - i) % 10))' >"$T/tasks"
