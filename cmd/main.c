@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "ipc/err.h"
@@ -49,6 +50,16 @@ main(int argc, char **argv)
 
 	/* A file that may not grow (ulimit -f) is an error of the write, and named. */
 	sigaction(SIGXFSZ, &ignore, NULL);
+	/* Whoever starts it chooses the policy, so it must not lend anybody's rights.
+	 */
+	if (getuid() != geteuid() || getgid() != getegid()) {
+		kn_err_set(&e, KN_EK_USAGE,
+		    "is set-user-id or set-group-id: its caller would get to files and "
+		    "rights that are another's");
+		kn_err_hint(&e, "take that mode away (chmod ug-s), and start it as the "
+				"user whose rights it shall have");
+		return kn_say_error(NULL, &e);
+	}
 	/* A closed 0, 1 or 2 would be taken by the next descriptor we open. */
 	if (kn_fd_reserve_stdio(&closed, &e) < 0)
 		return kn_say_error(NULL, &e);

@@ -88,7 +88,8 @@ one(struct kn_run_opts *o, int argc, char **argv, int *i, struct kn_err *e)
 			    "needs a value: %s", opt->arg);
 		v = argv[++*i];
 	}
-	if (v && v[0] == '\0')
+	/* A text may be none; of anything else that is a variable nobody has set. */
+	if (v && v[0] == '\0' && strncmp(opt->arg, "TEXT", 4) != 0)
 		return kn_opt_usage(e, opt, "knit-sandbox run --help has the options",
 		    "the value is empty: %s", opt->arg);
 	return opt->fn(o, opt, v, e);

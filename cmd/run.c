@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -84,12 +85,59 @@ choose_steal(struct kn_run *r, struct kn_err *e)
 	return 0;
 }
 
-static int
-open_output(const char *option, const char *path, int *out_fd, struct kn_err *e)
+static bool
+is_file(const struct stat *st, const char *path)
 {
-	*out_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
-	if (*out_fd < 0)
+	struct stat other;
+
+	return path && stat(path, &other) == 0 && other.st_dev == st->st_dev &&
+	       other.st_ino == st->st_ino;
+}
+
+/* Which part of this run has that file already: writing there would destroy what is
+ * read, or mix two texts. NULL: none. */
+static const char *
+other_use(const struct kn_run *r, const char *option, const struct stat *st)
+{
+	const struct kn_run_opts *o = &r->opt;
+
+	if (!S_ISREG(st->st_mode))
+		return NULL;
+	if (is_file(st, o->tasks))
+		return "--tasks";
+	if (is_file(st, o->stdin_path))
+		return "--stdin";
+	if (o->input && o->input[0] == '@' && is_file(st, o->input + 1))
+		return "--input";
+	if (is_file(st, r->policy->pool.module))
+		return "the module";
+	for (size_t i = 0; i < o->src_n; i++) {
+		if (o->src[i].type == KN_SRC_NAMED && is_file(st, o->src[i].text))
+			return "--policy";
+	}
+	if (strcmp(option, "--trace") != 0 && is_file(st, o->trace))
+		return "--trace";
+	return is_file(st, "/proc/self/fd/0")	? "standard input"
+	       : is_file(st, "/proc/self/fd/1") ? "standard output"
+						: NULL;
+}
+
+static int
+open_output(struct kn_run *r, const char *option, const char *path, int *out_fd,
+    struct kn_err *e)
+{
+	const char *use;
+	struct stat st;
+
+	*out_fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+	if (*out_fd < 0 || fstat(*out_fd, &st) < 0)
 		return kn_err_sys(e, KN_EK_USAGE, "%s: open %s", option, path);
+	use = other_use(r, option, &st);
+	if (use)
+		return kn_opt_refuse(e, "name a file of its own",
+		    "%s: %.100s is the file of %s as well", option, path, use);
+	if (S_ISREG(st.st_mode) && ftruncate(*out_fd, 0) < 0)
+		return kn_err_sys(e, KN_EK_USAGE, "%s: empty %s", option, path);
 	return 0;
 }
 
@@ -97,7 +145,7 @@ static int
 open_outputs(struct kn_run *r, struct kn_err *e)
 {
 	if (r->opt.trace) {
-		if (open_output("--trace", r->opt.trace, &r->trace_fd, e) < 0)
+		if (open_output(r, "--trace", r->opt.trace, &r->trace_fd, e) < 0)
 			return -1;
 		r->sup.trace_on = true;
 		r->sup.trace_fd = r->trace_fd;
@@ -105,7 +153,7 @@ open_outputs(struct kn_run *r, struct kn_err *e)
 	if (r->opt.report && strcmp(r->opt.report, "-") == 0)
 		r->report_fd = STDOUT_FILENO;
 	else if (r->opt.report &&
-		 open_output("--report", r->opt.report, &r->report_fd, e) < 0)
+		 open_output(r, "--report", r->opt.report, &r->report_fd, e) < 0)
 		return -1;
 	return 0;
 }

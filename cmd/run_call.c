@@ -1,7 +1,8 @@
 /* cmd/run_call.c: one call of a module: its value to stdout, its end our exit status.
  *
- * Text and bytes come out as they are; everything else as JSON with a newline. An error
- * that the task returned is told with all its causes, and is exit status 1.
+ * Text and bytes come out as they are (on a terminal with a newline after text that has
+ * none, or the prompt would stand behind it); everything else as JSON with a newline.
+ * An error that the task returned is told with all its causes, and is exit status 1.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +32,13 @@ print_value(const struct call *c, const struct kn_value *v)
 	char *text;
 	int rc;
 
-	if (v->type == KN_TYPE_TEXT || v->type == KN_TYPE_BYTES)
-		return v->n ? kn_say_out(&c->r->voice, v->bytes, v->n) : 0;
+	if (v->type == KN_TYPE_TEXT || v->type == KN_TYPE_BYTES) {
+		rc = v->n ? kn_say_out(&c->r->voice, v->bytes, v->n) : 0;
+		if (rc == 0 && v->type == KN_TYPE_TEXT && v->n &&
+		    ((const char *)v->bytes)[v->n - 1] != '\n' && isatty(STDOUT_FILENO))
+			rc = kn_say_out(&c->r->voice, "\n", 1);
+		return rc;
+	}
 	text = kn_value_to_text(v);
 	if (!text) {
 		kn_say(&c->r->voice, "print the value: out of memory");

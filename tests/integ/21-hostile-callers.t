@@ -59,5 +59,65 @@ is "$(find "$T/tmp" -name k -type f | sed "s|^$T/tmp/k/||" | grep -c '^%\|^\.\.%
 is "$(find "$T" -path "$T/tmp/k" -prune -o -name k -type f -print)" "" "and none beside it"
 rm -rf "$T/tmp/k"
 
+# Of two ids that fit, the longer is meant.
+cat >"$T/tasks" <<'X'
+{"id":"p/1","argv":["sh","-c","echo long >f"],"keep":["f"]}
+{"id":"p","argv":["sh","-c","echo short >f"],"keep":["f"]}
+{"id":"use","after":["p","p/1"],"argv":["cat","x","y"],"files":{"x":{"from":"p/1/f"},"y":{"from":"p/f"}}}
+X
+ks run --tasks "$T/tasks"
+is "$(js "$T/out" 'by["use"]["stdout"].split()')" "['long', 'short']" "from: an id that another begins with"
+
+# ---- results that would be written over what is read ----
+printf '{"id":"a","argv":["true"]}\n' >"$T/lines"
+cp "$T/lines" "$T/same"
+ln -s lines "$T/link"
+spared() { # NAME ARGS...
+	name=$1
+	shift
+	ks run "$@"
+	is "$rc $(cmp "$T/lines" "$T/same" 2>&1)" "125 " "$name: refused, and the file is whole"
+	like "$(err)" 'is the file of' "$name: says of what else it is the file"
+}
+spared "--report on the tasks" --tasks "$T/lines" --report "$T/link"
+spared "--trace on the tasks" --tasks "$T/link" --trace "$T/lines"
+spared "--report on standard input's file" --stdin "$T/lines" --report "$T/lines" -- cat
+spared "--report and --trace in one file" --report "$T/new" --trace "$T/new" -- true
+watched sh -c "exec \"$KS\" run --tasks - --report \"$T/lines\" <\"$T/lines\""
+is "$rc $(cmp "$T/lines" "$T/same" 2>&1)" "125 " "tasks on standard input: the same"
+printf '{"version":1}' >"$T/p.json"
+ks run --policy "$T/p.json" --report "$T/p.json" -- true
+is "$rc $(cat "$T/p.json")" '125 {"version":1}' "--report on a policy: refused"
+printf '%04000d' 0 >"$T/old"
+ks run --report "$T/old" -- true
+is "$rc $(js "$T/old" 'L[0]["verdict"]')" "0 ok" "an old report is replaced, all of it"
+rm -f "$T/lines" "$T/same" "$T/link" "$T/new" "$T/p.json" "$T/old"
+
+# ---- rights that are not the caller's ----
+if [ $root ] && command -v setpriv >/dev/null; then
+	cp "$KS_REAL" "$T/lent"
+	chmod 4755 "$T/lent"
+	if setpriv --reuid 65534 --clear-groups "$T/lent" version >"$T/out" 2>"$T/err"; then
+		case ,$(findmnt -nT "$T" -o OPTIONS), in
+		*,nosuid,*) not_here "set-user-id has no effect below TMPDIR" ;;
+		*) fail "a set-user-id program lends root's rights" ;;
+		esac
+	else
+		like "$(err)" 'set-user-id' "set-user-id: it refuses to run for another user"
+	fi
+	watched "$T/lent" run -- echo fine
+	is "$rc $(out)" "0 fine" "for its owner it is what it was"
+	rm -f "$T/lent"
+else
+	not_here "making a set-user-id program of root's takes root"
+fi
+
+# ---- no more processes ----
+if [ ! $root ] && command -v prlimit >/dev/null; then
+	prlimit --nproc=1 "$KS_REAL" run --quiet -- true >"$T/out" 2>"$T/err"
+	is $? 125 "no process left for this user: an error of ours"
+	like "$(err)" 'ulimit -u' "and what to look at"
+fi
+
 left_after "hostile callers"
 done_testing

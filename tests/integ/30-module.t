@@ -204,6 +204,17 @@ else
 	not_here "killing a worker's process takes root"
 fi
 
+# ---- text for people and for programs ----
+ks run --module "$M/basic.so" --call echo --input "" --report "$T/report"
+is "$rc $(js "$T/report" '[L[0]["value"], L[0]["value_type"]]')" "0 ['', 'text']" "--input of nothing: text of no bytes"
+ks run --module "$M/basic.so" --call echo --input hi
+is "$(od -An -c "$T/out" | tr -d ' ')" "hi" "text comes out as it is"
+if command -v script >/dev/null; then
+	script -qec "$KS run --quiet --module $M/basic.so --call echo --input hi" /dev/null >"$T/tty" 2>&1
+	is "$(od -An -c "$T/tty" | tr -d ' ')" 'hi\r\n' "on a terminal its line is ended"
+	rm -f "$T/tty"
+fi
+
 # ---- stopped ----
 "$PY" -c 'import json
 for i in range(50): print(json.dumps({"id": str(i), "call": "sleep_ms", "value": 1000}))' >"$T/tasks"
