@@ -28,7 +28,7 @@ kn_collect_open(const char *dir, struct kn_err *e)
 unsigned
 kn_collect(int dir, const struct kn_outcome *o, const struct kn_voice *v)
 {
-	unsigned failed = 0;
+	unsigned failed = 0, found = 0;
 
 	for (size_t i = 0; i < o->file_n; i++) {
 		const struct kn_outcome_file *f = &o->files[i];
@@ -37,6 +37,7 @@ kn_collect(int dir, const struct kn_outcome *o, const struct kn_voice *v)
 
 		if (!(f->what & KN_FILE_COLLECT))
 			continue;
+		found++;
 		if (refusal == KN_FILE_OK && !kn_line_path_ok(f->name, strlen(f->name)))
 			refusal = KN_FILE_BAD_NAME;
 		if (refusal != KN_FILE_OK || f->fd < 0) {
@@ -54,5 +55,8 @@ kn_collect(int dir, const struct kn_outcome *o, const struct kn_voice *v)
 			failed++;
 		}
 	}
+	/* No failure, but not what somebody who names files expects. */
+	if (found == 0 && o->started && !v->quiet)
+		kn_say(v, "--collect: nothing below /task matches");
 	return failed;
 }

@@ -10,6 +10,7 @@
 
 #include "cmd/report_files.h"
 #include "ipc/err.h"
+#include "sandbox/launch.h"
 #include "supervisor/base64.h"
 #include "supervisor/value_json.h"
 
@@ -23,12 +24,14 @@ kn_report_refusal(enum kn_file_refusal why)
 		[KN_FILE_MISSING] = "no such file",
 		[KN_FILE_NOT_REGULAR] = "not a regular file",
 		[KN_FILE_SYMLINK] = "a symbolic link",
-		[KN_FILE_TOO_LARGE] = "too large",
-		[KN_FILE_TOO_MANY] = "too many files",
+		[KN_FILE_TOO_LARGE] = "too large (16M a file, 64M all together)",
+		[KN_FILE_TOO_MANY] = "too many files (999)",
 		[KN_FILE_BAD_NAME] = "not a name that can be handed back",
 		[KN_FILE_IO] = "could not be read",
 	};
 
+	_Static_assert(KN_FILE_BYTES_MAX == 16 << 20 && KN_FILES_BYTES_MAX == 64 << 20,
+	    "said above, and in knit-tasks(5)");
 	return (unsigned)why < KN_FILE_REFUSAL_N ? text[why] : "refused";
 }
 

@@ -80,6 +80,12 @@ is "$(js "$T/out" '[(by[i]["verdict"], sorted(by[i].get("files", {}))) for i in 
 is "$(v nothing)" ok "collect: nothing matched is no failure"
 ks run --collect '*.txt' --out-dir "$T/tmp/out" -- sh -c 'echo result >r.txt; echo no >r.log'
 is "$rc $(cat "$T/tmp/out/r.txt") $(ls "$T/tmp/out")" "0 result r.txt" "--collect with --out-dir"
+ks run --collect '*.pdf' --out-dir "$T/tmp/none" -- true
+is "$rc $(err | grep -c 'nothing below /task matches')" "0 1" "--collect: that nothing matches is said, and no failure"
+ks run --collect '*' --out-dir "$T/tmp/none" -- sh -c 'truncate -s 17M big; echo fine >small; exit 3'
+is "$rc $(ls "$T/tmp/none")" "3 small" "--collect: a file of more than 16M stays behind, the status is the command's"
+like "$(err)" 'big: too large \(16M' "--collect: and how large they may be"
+rm -rf "$T/tmp/none"
 ks run --collect '*.txt' --out-dir "$T/tmp/out" -- sh -c 'echo again >r.txt'
 is "$rc $(cat "$T/tmp/out/r.txt")" "125 result" "--collect into a place that is taken: nothing is overwritten"
 like "$(err)" '^hint: nothing is overwritten' "--collect into a place that is taken: what to do"
