@@ -131,7 +131,7 @@ load(struct knit_policy *policy)
 			.pointer = s->pointer,
 			.at = s->at,
 			.writable = s->writable,
-			.label = s->type == KN_SRC_VALUE   ? s->pointer
+			.label = s->type == KN_SRC_VALUE   ? "set"
 				 : s->type == KN_SRC_MOUNT ? "bind"
 							   : s->text };
 	}
