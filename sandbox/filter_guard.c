@@ -166,6 +166,7 @@ const struct kn_stub_form kn_filter_stub_forms[] = {
 	{ "ioctl", { 0, 0x5414 } }, /* TIOCSWINSZ */
 	{ "socketpair", { AF_UNIX, SOCK_DGRAM } },
 	{ "prlimit64", { 0 } },
+	{ "unshare", { CLONE_NEWIPC } },
 };
 const size_t kn_filter_stub_form_n =
     sizeof kn_filter_stub_forms / sizeof *kn_filter_stub_forms;

@@ -146,6 +146,7 @@ keep_record(struct kn_stub *s, const struct kn_boot *b)
 	kn_mounts_opts(s->shm_opts, b->shm_bytes, 0, "1777");
 	kn_mounts_opts(s->task_opts, b->task_bytes, b->task_inodes, "0755");
 	kn_fresh_init(s->fresh);
+	kn_ipcns_init(&s->ipcns);
 	memcpy(s->cell_bpf, b->cell_bpf, (size_t)b->cell_bpf_n * sizeof s->cell_bpf[0]);
 	s->cell_bpf_n = b->cell_bpf_n;
 }

@@ -35,6 +35,13 @@
 	X(fsmount, "its descriptor") \
 	X(socketpair, "sockets that a task left are looked for when one is closed") \
 	X(clone3, "init in new namespaces; the task") \
+	X(unshare, "another IPC namespace after one that a task has used") \
+	X(msgget, "whether a task has made an object there") \
+	X(msgctl, "whether a task has made an object there") \
+	X(semget, "whether a task has made an object there") \
+	X(semctl, "whether a task has made an object there") \
+	X(shmget, "whether a task has made an object there") \
+	X(shmctl, "whether a task has made an object there") \
 	X(umount2, "a file system that a task has used leaves the template") \
 	X(flistxattr, "whether a task has used it") \
 	X(fstatfs, "whether a task has used it") \

@@ -123,8 +123,7 @@ int
 kn_cell_start(struct kn_cell *c)
 {
 	struct clone_args a = {
-		.flags = CLONE_VM | CLONE_PIDFD | CLONE_NEWPID | CLONE_NEWNS |
-			 (c->new_ipc ? CLONE_NEWIPC : 0),
+		.flags = CLONE_VM | CLONE_PIDFD | CLONE_NEWPID | CLONE_NEWNS,
 		.pidfd = (uintptr_t)&c->pidfd,
 		.exit_signal = SIGCHLD,
 		.stack = (uintptr_t)init_stack,

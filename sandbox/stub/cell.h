@@ -36,9 +36,8 @@ struct kn_cell {
 	int stdio[3];
 	int kept[KN_JOB_KEPT_MAX]; /* become 3, 4, ...; the first one is executed */
 	uint32_t kept_n;	   /* 0: an ordinary task, found by argv[0] */
-	int proc_fd;  /* /proc of the sandbox, where a cell's processes are seen too */
-	bool pty;     /* stdio are one terminal: make it the controlling one */
-	bool new_ipc; /* an IPC namespace too */
+	int proc_fd; /* /proc of the sandbox, where a cell's processes are seen too */
+	bool pty;    /* stdio are one terminal: make it the controlling one */
 	struct kn_cell_mounts mounts;
 	struct kn_cell_rlimit rlimits[KN_CELL_RLIMITS_MAX];
 	uint32_t rlimit_n;

@@ -143,7 +143,6 @@ plan_cell(struct run *r)
 	c->env = r->job.env;
 	c->cwd = r->job.cwd;
 	c->proc_fd = s->watch.proc_fd;
-	c->new_ipc = s->flags & KN_BOOT_NEW_IPC;
 	c->land = &s->land;
 	c->bpf = s->cell_bpf;
 	c->bpf_n = s->cell_bpf_n;
@@ -491,5 +490,7 @@ kn_run(struct kn_stub *s, const struct kn_slot_head *head,
 	if (r->unclean)
 		kn_serve_abandon(s);
 	kn_fresh_check(s->fresh, r->shared);
+	if ((s->flags & KN_BOOT_NEW_IPC) && kn_ipcns_renew(&s->ipcns) < 0)
+		kn_serve_abandon(s);
 	kn_serve_rest(s, r->res.file_n ? REST_FILES_MS : REST_MS);
 }

@@ -14,6 +14,7 @@
 #include "sandbox/stub/cgroup.h"
 #include "sandbox/stub/files.h"
 #include "sandbox/stub/fresh.h"
+#include "sandbox/stub/ipcns.h"
 #include "sandbox/stub/left.h"
 #include "sandbox/stub/watch.h"
 
@@ -40,6 +41,7 @@ struct kn_stub {
 	char tmp_opts[KN_MOUNT_OPTS], shm_opts[KN_MOUNT_OPTS], task_opts[KN_MOUNT_OPTS];
 	struct kn_fresh fresh[KN_FRESH_N];
 	bool may_share; /* file systems that no task has touched, see fresh.h */
+	struct kn_ipcns ipcns;
 	struct kn_collect_limits collect;
 	struct kn_covered covered;
 	struct kn_land land;

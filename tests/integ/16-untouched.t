@@ -1,6 +1,6 @@
 #!/bin/sh
-# 16-untouched.t: /tmp, /dev/shm and /task serve the next task only if nothing at all can
-# be told from them.
+# 16-untouched.t: /tmp, /dev/shm, /task and the IPC namespace serve the next task only if
+# nothing at all can be told from them.
 . "$(dirname "$0")/../lib/tap.sh"
 left_before
 
@@ -99,6 +99,67 @@ for m in mode time attribute "default rights" flags "nameless files" "files that
 	fi
 	is "$(js "$T/out" "by['look $m']['stdout'] or by['look $m']['stderr']")" \
 		"$(js "$T/out" "by['clean']['stdout']")" "$m: the next task sees none of it"
+done
+
+# IPC objects: the numbers of the next ones tell of those that are gone again.
+cat >"$T/ipc.py" <<'X'
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+get = {
+    "messages": (lambda: libc.msgget(0, 0o600), lambda i: libc.msgctl(i, 0, 0)),
+    "semaphores": (lambda: libc.semget(0, 1, 0o600), lambda i: libc.semctl(i, 0, 0, 0)),
+    "shared memory": (lambda: libc.shmget(0, 4096, 0o600), lambda i: libc.shmctl(i, 0, 0)),
+}
+def queue(end):
+    q = libc.mq_open(b"/canary", os.O_CREAT | os.O_RDWR, 0o600, 0)
+    return q < 0 or (end and libc.mq_unlink(b"/canary"))
+what = sys.argv[1]
+if what == "look":
+    print(*[make() for make, end in get.values()], libc.mq_open(b"/canary", os.O_RDWR))
+elif what == "which":
+    print(os.readlink("/proc/self/ns/ipc"))
+else:
+    kind, how = what.split("/")
+    bad = queue(how == "gone") if kind == "a queue" else \
+        any(i < 0 or (how == "gone" and end(i)) for make, end in [get[kind]] for i in [make()])
+    print(os.strerror(ctypes.get_errno()) if bad else "", end="")
+X
+"$PY" - "$T/ipc.py" >"$T/tasks" <<'X'
+import json, sys
+text = open(sys.argv[1]).read()
+def task(id, what):
+    print(json.dumps({"id": id, "argv": ["python3", "-I", "-c", text, what]}))
+for i in range(8):
+    task("which%d" % i, "which")
+task("first", "look")
+task("clean", "look")
+for kind in ("messages", "semaphores", "shared memory", "a queue"):
+    for how in ("stays", "gone"):
+        task("mark %s/%s" % (kind, how), "%s/%s" % (kind, how))
+        task("look %s/%s" % (kind, how), "look")
+X
+# Landlock knows the folder of the queues as one that no rule names.
+echo '{"version": 1, "landlock": "off"}' >"$T/policy"
+ks run --policy "$T/policy" --tasks "$T/tasks" --workers 1
+is "$rc" 0 "tasks that make IPC objects and tasks that make none run"
+ok "an IPC namespace in which nothing was made serves the next task too" \
+	[ "$(js "$T/out" 'len({by["which%d" % i]["stdout"] for i in range(8)})')" -lt 8 ]
+for kind in messages semaphores "shared memory" "a queue"; do
+	for how in stays gone; do
+		why=$(js "$T/out" "by['mark $kind/$how']['stdout']")
+		if [ -n "$why" ]; then
+			skip "$why" "$kind, $how"
+			continue
+		fi
+		# One that is gone left no number: only whether it is there can be told.
+		case $kind in
+		"a queue") part=".split()[-1]" ;;
+		*) part="" ;;
+		esac
+		is "$(js "$T/out" "(by['look $kind/$how']['stdout'] or by['look $kind/$how']['stderr'])$part")" \
+			"$(js "$T/out" "by['clean']['stdout']$part")" \
+			"$kind, $how: the next task cannot tell"
+	done
 done
 
 left_after "untouched"
