@@ -13,11 +13,13 @@
 enum { TEXT_MAX = 1024 };
 
 void
-kn_progress_open(struct kn_progress *p, bool quiet, bool json)
+kn_progress_open(struct kn_progress *p, bool quiet, bool json, bool calls)
 {
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 
-	*p = (struct kn_progress){ .start_ns = kn_clock_now(), .json = json };
+	*p = (struct kn_progress){
+		.start_ns = kn_clock_now(), .json = json, .calls = calls
+	};
 	p->line = !quiet && !json && isatty(STDERR_FILENO) &&
 		  (!term || strcmp(term, "dumb") != 0);
 	p->color = p->line && (!no_color || no_color[0] == '\0');
@@ -124,12 +126,15 @@ summary_json(const struct kn_progress *p, const struct kn_sup_counts *c)
 		    (unsigned long long)p->verdicts[i]);
 		first = 0;
 	}
+	n += (size_t)snprintf(text + n, sizeof text - n, "},\"wall_ms\":%llu",
+	    (unsigned long long)((kn_clock_now() - p->start_ns) / KN_MS_NS));
+	if (!p->calls)
+		n += (size_t)snprintf(text + n, sizeof text - n, ",\"cpu_ms\":%llu",
+		    (unsigned long long)(p->cpu_us / 1000));
 	snprintf(text + n, sizeof text - n,
-	    "},\"wall_ms\":%llu,\"cpu_ms\":%llu,\"workers\":%u,\"workers_lost\":%llu,"
-	    "\"failed_launches\":%llu}}\n",
-	    (unsigned long long)((kn_clock_now() - p->start_ns) / KN_MS_NS),
-	    (unsigned long long)(p->cpu_us / 1000), c->workers,
-	    (unsigned long long)c->worker_lost, (unsigned long long)c->failed_launches);
+	    ",\"workers\":%u,\"workers_lost\":%llu,\"failed_launches\":%llu}}\n",
+	    c->workers, (unsigned long long)c->worker_lost,
+	    (unsigned long long)c->failed_launches);
 	say(text);
 }
 
@@ -155,9 +160,13 @@ kn_progress_summary(struct kn_progress *p, const struct kn_sup_counts *c)
 			    (unsigned long long)p->verdicts[i]);
 	}
 	n += (size_t)snprintf(text + n, sizeof text - n,
-	    "  %-18s %8llu  in %.2f s, %.0f/s, %.2f s of CPU, %u worker%s\n", "tasks",
-	    (unsigned long long)total, wall, wall > 0 ? (double)total / wall : 0.0,
-	    (double)p->cpu_us / 1e6, c->workers, c->workers == 1 ? "" : "s");
+	    "  %-18s %8llu  in %.2f s, %.0f/s", "tasks", (unsigned long long)total,
+	    wall, wall > 0 ? (double)total / wall : 0.0);
+	if (!p->calls)
+		n += (size_t)snprintf(text + n, sizeof text - n, ", %.2f s of CPU",
+		    (double)p->cpu_us / 1e6);
+	n += (size_t)snprintf(text + n, sizeof text - n, ", %u worker%s\n", c->workers,
+	    c->workers == 1 ? "" : "s");
 	if (c->worker_lost)
 		n += (size_t)snprintf(text + n, sizeof text - n, "  %-18s %8llu\n",
 		    "workers lost", (unsigned long long)c->worker_lost);

@@ -15,6 +15,7 @@ struct kn_progress {
 	bool color; /* and NO_COLOR is not set */
 	bool shown; /* the line stands there now */
 	bool json;  /* the summary as one JSON object */
+	bool calls; /* of a module, whose processor time nobody counts */
 	uint64_t start_ns;
 	uint64_t verdicts[KN_V_N];
 	uint64_t cpu_us;
@@ -22,7 +23,7 @@ struct kn_progress {
 	double rate;
 };
 
-void kn_progress_open(struct kn_progress *p, bool quiet, bool json);
+void kn_progress_open(struct kn_progress *p, bool quiet, bool json, bool calls);
 void kn_progress_count(struct kn_progress *p, const struct kn_outcome *o);
 void kn_progress_show(struct kn_progress *p, uint64_t running, uint64_t waiting);
 /* Take the line away, so that something else can be printed. */

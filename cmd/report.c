@@ -181,13 +181,15 @@ ms(uint64_t us)
 }
 
 static int
-set_usage(json_t *root, const struct kn_outcome *o)
+set_usage(json_t *root, const struct kn_report *rep, const struct kn_outcome *o)
 {
 	json_t *u = json_object();
 	int r = 0;
 
 	r |= set(u, "wall_ms", ms(o->wall_us));
-	r |= set(u, "cpu_ms", ms(o->cpu_us));
+	if (!rep->calls ||
+	    o->cpu_us) /* of a call nobody counts it: not known is not 0 */
+		r |= set(u, "cpu_ms", ms(o->cpu_us));
 	r |= set(u, "queue_ms", ms(o->queue_us));
 	if (o->max_rss)
 		r |= set(u, "max_rss", json_integer((json_int_t)o->max_rss));
@@ -272,7 +274,7 @@ kn_report_result(const struct kn_report *rep, const char *id, uint64_t line,
 	else
 		r |= set(root, "error", o->error[0] ? words(o->error) : json_null());
 	if (known)
-		r |= set_usage(root, o);
+		r |= set_usage(root, rep, o);
 	if (o->worker >= 0) {
 		snprintf(worker, sizeof worker, "w%d", o->worker);
 		r |= set(root, "worker", json_string(worker));
@@ -311,7 +313,8 @@ kn_report_summary(
 	r |= set(root, "answered", json_integer((json_int_t)total));
 	r |= set(root, "verdicts", verdicts);
 	r |= set(root, "wall_ms", json_integer((json_int_t)b->wall_ms));
-	r |= set(root, "cpu_ms", json_integer((json_int_t)b->cpu_ms));
+	if (!rep->calls)
+		r |= set(root, "cpu_ms", json_integer((json_int_t)b->cpu_ms));
 	r |= set(root, "workers", json_integer(b->workers));
 	r |= set(root, "workers_lost", json_integer((json_int_t)b->workers_lost));
 	r |= set(root, "failed_launches", json_integer((json_int_t)b->failed_launches));

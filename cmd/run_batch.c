@@ -275,7 +275,7 @@ kn_run_batch(struct kn_run *r)
 		.contents = true,
 		.calls = r->policy->pool.kind == KN_KIND_MODULE,
 	};
-	kn_progress_open(&b.progress, r->voice.quiet, r->voice.json);
+	kn_progress_open(&b.progress, r->voice.quiet, r->voice.json, b.how.calls);
 	rc = go(&b);
 	kn_sup_close(b.sup);
 	kn_batch_close(b.lines);

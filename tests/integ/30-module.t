@@ -204,6 +204,12 @@ else
 	not_here "killing a worker's process takes root"
 fi
 
+# ---- what nobody counts is not told as 0 ----
+printf '%s\n' '{"id":"a","call":"echo","value":1}' >"$T/tasks"
+ks run --module "$M/basic.so" --tasks "$T/tasks" --report "$T/report"
+is "$(v a '"cpu_ms" in r["usage"]') $(js "$T/report" '"cpu_ms" in L[0]')" "no no" "calls: no processor time in result and report"
+unlike "$(err)" 'CPU' "nor in the table"
+
 # ---- text for people and for programs ----
 ks run --module "$M/basic.so" --call echo --input "" --report "$T/report"
 is "$rc $(js "$T/report" '[L[0]["value"], L[0]["value_type"]]')" "0 ['', 'text']" "--input of nothing: text of no bytes"

@@ -152,6 +152,7 @@ what_cannot_be_is_refused_by_name(void **state)
 	struct knit_job *job = sh(":"), *out;
 	struct knit_pool_counts counts = { .size = sizeof counts };
 	struct knit_pool_options o;
+	struct knit_policy *wrong;
 
 	(void)state;
 	REFUSED(knit_job_wait(job, 0, &err), KNIT_E_USAGE, "not submitted");
@@ -173,6 +174,12 @@ what_cannot_be_is_refused_by_name(void **state)
 	REFUSED(knit_pool_count(p, &counts, &err), KNIT_E_USAGE, "size");
 	REFUSED(knit_policy_set(policy, "/limits/task/pids", "3", &err), KNIT_E_USAGE,
 	    "checked");
+	wrong = knit_policy_new("default");
+	knit_policy_set(wrong, "/limits/task/memroy", "3", &err);
+	REFUSED(knit_policy_check(wrong, &err), KNIT_E_CONFIG, "/limits/task/memroy");
+	assert_null(
+	    strstr(strstr(err.text, "memroy") + 1, "memroy")); /* once is enough */
+	knit_policy_free(wrong);
 	knit_job_free(job);
 	assert_int_equal(knit_pool_close(p), 0);
 
