@@ -163,9 +163,17 @@ def send(pid, parent, sig):
 # ---- the storm ----
 
 def test_storm(place):
+    storm(place, "brokered")
+
+
+def test_storm_shared(place):
+    storm(place, "shared")
+
+
+def storm(place, steal):
     """Each signal costs the call that was being run, at most, and none a value."""
     start = time.monotonic()
-    b = Batch(place, CALLS, ["--workers", str(WORKERS), "--set", "/timeouts/hard_ms=2000"])
+    b = Batch(place, CALLS, ["--workers", str(WORKERS), "--steal", steal, "--set", "/timeouts/hard_ms=2000"])
     rnd, kills, stops, goes_on = random.Random(CALLS), [0] * 4, [0] * 4, []
     due = time.monotonic()
     while b.p.poll() is None and time.monotonic() - start < 60 + CALLS / 500:
@@ -200,7 +208,7 @@ def test_storm(place):
         b.problems.append("%d signals cost %d calls" % (signals, CALLS - b.counts.get("ok", 0)))
     if signals < 20:
         b.problems.append("only %d signals: too few to say anything" % signals)
-    result("%d calls, %d signals a second: each answered once, each value right" % (CALLS, PER_SECOND),
+    result("%d calls, %s, %d signals a second: each answered once, each value right" % (CALLS, steal, PER_SECOND),
            b.problems, "%d SIGKILL and %d SIGSTOP to launchers, stubs, inits, residents: %s %s; %s; %.0f s" % (
                sum(kills), sum(stops), kills, stops, b.note, took))
 
@@ -208,12 +216,20 @@ def test_storm(place):
 # ---- the scribbler ----
 
 def test_scribbler(place):
+    scribbler(place, "brokered")
+
+
+def test_scribbler_shared(place):
+    scribbler(place, "shared")
+
+
+def scribbler(place, steal):
     """Worker 0 writes over all it shares, from its first call on, in every life."""
     start, seed, calls, lives, problems = time.monotonic(), 0, 0, 0, []
     fields, kills, verdicts, others = {}, {}, {}, 0
     while not problems and (seed == 0 or time.monotonic() - start < SCRIBBLE_S):
         seed += 1
-        b = Batch(place, CALLS, ["--workers", "3", "--init", "scribble %d" % seed, "--debug", "lifecycle",
+        b = Batch(place, CALLS, ["--workers", "3", "--steal", steal, "--init", "scribble %d" % seed, "--debug", "lifecycle",
                                  "--set", "/timeouts/hard_ms=4000", "--set", "/timeouts/claim_ms=10000",
                                  "--set", "/timeouts/stop_ack_ms=1000"])
         b.end(120 + CALLS / 500)
@@ -240,7 +256,7 @@ def test_scribbler(place):
                 problems.append("caught and not ended: %s" % mine[at:at + 4])
     if not fields:
         problems.append("it was never caught")
-    result("a worker that scribbles over all it shares, beside %d calls" % calls, problems,
+    result("a worker that scribbles over all it shares, beside %d calls, %s" % (calls, steal), problems,
            "%d batches, %d lives, %.0f s; %s; caught by %s; %s" % (
                seed, lives, time.monotonic() - start,
                " ".join("%s=%d" % x for x in sorted(verdicts.items())),
