@@ -231,6 +231,12 @@ $(B)/tests/module/%.so: tests/module/%.c include/knit/task.h
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -Iinclude -O1 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -shared -fPIC -o $@ $< -pthread
+# A module that opens pools itself: with the library inside it.
+$(B)/tests/module/nested.so: tests/module/nested.c $(B)/libknit.so.$(SOVERSION)
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -Iinclude -O1 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -shared -fPIC -o $@ $< \
+	  $(if $(SAN),$(B)/libknit.so.$(SOVERSION),$(pic_obj) $(gen_obj) $(lib_libs)) -pthread
 $(B)/tests/module/%.so: tests/module/%.cc include/knit/task.h
 	$(call say,CXX,$@)
 	@mkdir -p $(@D)

@@ -15,8 +15,9 @@
  * module when the call has returned (its argument is read in place), the supervisor
  * once it has copied.
  *
- * Ready is the echo of a PING in the module's lane. A module that cannot be loaded, or
- * whose init hook fails, answers the PING with KN_CALL_FAILED and an encoded error.
+ * Ready is the echo of a PING in the module's lane (see KN_PING_TELL). A module that
+ * cannot be loaded, or whose init hook fails, answers the PING with KN_CALL_FAILED and
+ * an encoded error.
  */
 #ifndef KN_IPC_CALL_H
 #define KN_IPC_CALL_H
@@ -54,6 +55,10 @@ enum kn_call_flag {
 	KN_CALL_NOT_FOUND = 1 << 1, /* with FAILED: the module exports no such task */
 	KN_CALL_GAVE_UP = 1 << 2,   /* the task saw that it should give up */
 };
+
+/* Flag of a PING to a resident: its echo may have text behind the nonce, inline: which
+ * file it loaded, with which libraries, and the tasks that it exports. */
+enum { KN_PING_TELL = 1 << 8 };
 
 /* An error with its chain of causes, outermost first. */
 enum { KN_CALL_CAUSES = 8, KN_CALL_ERROR_TEXT = 2048 };

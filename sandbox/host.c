@@ -13,11 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include "ipc/control.h"
 #include "ipc/err.h"
 #include "ipc/fd.h"
 #include "sandbox/caps.h"
@@ -189,11 +191,25 @@ probe_root(struct kn_host *h)
 	h->maps_full = kn_uid_map_is_full(umap) && kn_uid_map_is_full(gmap);
 }
 
+/* A cell's filter says so of itself. In there no namespace can be made, whatever the
+ * policy: better said now and by name than by the first call that fails. */
+static bool
+is_cell(void)
+{
+	return prctl(KN_CELL_PROBE, 0, 0, 0, 0) < 0 && errno == KN_CELL_PROBE_ERRNO;
+}
+
 int
 kn_host_probe(struct kn_host *h, struct kn_err *e)
 {
-	(void)e;
 	memset(h, 0, sizeof(*h));
+	if (is_cell()) {
+		kn_err_set(e, KN_EK_HOST,
+		    "this is the inside of a sandbox: no pool can be opened within a "
+		    "pool");
+		kn_err_hint(e, "hand the task to the pool outside");
+		return -1;
+	}
 	h->uid = geteuid();
 	h->gid = getegid();
 	h->landlock_abi = landlock_abi();

@@ -307,6 +307,27 @@ on_no_pong(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
 		kn_launch_kill(w->sup->launcher, w->index, &w->lw);
 }
 
+/* What a module's process says that it loaded, if it was asked. */
+static void
+tell_imports(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
+{
+	size_t n = h->payload_len - sizeof w->ping_nonce;
+
+	if (n > 0)
+		KN_LOG(&w->sup->log, KN_NS_IMPORTS, (int)w->index, "%.*s", (int)n,
+		    (const char *)bytes + sizeof w->ping_nonce);
+}
+
+static bool
+is_echo(const struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
+{
+	bool asked = w->sup->log.mask & 1u << KN_NS_IMPORTS;
+	size_t n = sizeof w->ping_nonce, most = asked ? KN_INLINE_MAX : n;
+
+	return h->area == KN_AREA_INLINE && h->payload_len >= n &&
+	       h->payload_len <= most && memcmp(bytes, &w->ping_nonce, n) == 0;
+}
+
 static void
 on_pong(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
 {
@@ -315,16 +336,16 @@ on_pong(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
 	if (w->ready || w->res.load_failed || h->task != KN_NO_ENTRY ||
 	    h->gen != w->incarnation)
 		kn_view_violation(w, "ping.task");
-	else if (!failed &&
-		 (h->area != KN_AREA_INLINE || h->payload_len != sizeof w->ping_nonce ||
-		     memcmp(bytes, &w->ping_nonce, sizeof w->ping_nonce)))
+	else if (!failed && !is_echo(w, h, bytes))
 		kn_view_violation(w, "ping.payload");
 	else if (w->tx.offered & 1u << w->ping_slot)
 		kn_view_violation(w, "ping.claimed");
 	else if (failed)
 		on_no_pong(w, h, bytes);
-	else
+	else {
+		tell_imports(w, h, bytes);
 		kn_view_ready(w);
+	}
 }
 
 static void

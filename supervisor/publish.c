@@ -221,6 +221,9 @@ int
 kn_publish_ping(struct kn_wk *w, struct kn_err *e)
 {
 	struct kn_slot_head head = { .kind = KN_REQ_PING,
+		.flags = w->sup->module && w->sup->log.mask & 1u << KN_NS_IMPORTS
+			     ? KN_PING_TELL
+			     : 0,
 		.task = KN_NO_ENTRY,
 		.gen = w->incarnation,
 		.area = KN_AREA_INLINE,

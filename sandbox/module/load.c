@@ -197,3 +197,26 @@ kn_mod_list(struct kn_mod *m, char *out, size_t n)
 		at = append(out, n, at, name + sizeof PREFIX - 1);
 	}
 }
+
+void
+kn_mod_tell(struct kn_mod *m, char *out, size_t n)
+{
+	struct link_map *map = NULL;
+	size_t at = append(out, n, 0, m->record.module);
+
+	at = append(out, n, at, ": tasks ");
+	kn_mod_list(m, out + at, n - at);
+	at += strlen(out + at);
+	at = append(out, n, at, "; loaded");
+	if (dlinfo(m->handle, RTLD_DI_LINKMAP, &map) < 0)
+		return;
+	while (map && map->l_prev)
+		map = map->l_prev;
+	for (const char *between = " "; map; map = map->l_next) {
+		if (map->l_name[0] == '\0' || map == m->handle)
+			continue;
+		at = append(out, n, at, between);
+		at = append(out, n, at, map->l_name);
+		between = ", ";
+	}
+}

@@ -115,6 +115,10 @@ const struct kn_mod_fn *kn_mod_find(
 /* "a, b, c": the tasks that the module exports, at most n bytes of it. */
 void kn_mod_list(struct kn_mod *m, char *out, size_t n);
 
+/* Which file it is, the libraries that came with it, and its tasks: as much of that as
+ * fits n bytes, with a NUL. */
+void kn_mod_tell(struct kn_mod *m, char *out, size_t n);
+
 /* Serve until told to stop. */
 void kn_mod_serve(struct kn_mod *m);
 /* Run one, and learn how long they take. Returns when it was over. */

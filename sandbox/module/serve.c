@@ -91,6 +91,19 @@ kn_mod_publish(
 /* ---- one call ---- */
 
 static void
+echo_and_tell(struct kn_mod *m, const struct kn_slot *slot)
+{
+	struct kn_slot_head h = slot->head;
+	char bytes[KN_INLINE_MAX];
+	size_t n = h.payload_len;
+
+	memcpy(bytes, slot->inline_bytes, n);
+	kn_mod_tell(m, bytes + n, sizeof bytes - n);
+	h.payload_len += (uint32_t)strnlen(bytes + n, sizeof bytes - n);
+	kn_mod_publish(m, &h, bytes);
+}
+
+static void
 answer_ping(struct kn_mod *m, const struct kn_slot *slot, uint64_t now_ns)
 {
 	struct knit_call *call = &m->call;
@@ -101,9 +114,13 @@ answer_ping(struct kn_mod *m, const struct kn_slot *slot, uint64_t now_ns)
 		kn_mod_answer_error(m, call, &m->load_error, 0, now_ns);
 		return;
 	}
-	if (slot->head.area != KN_AREA_INLINE || slot->head.payload_len > KN_INLINE_MAX)
+	if (slot->head.area != KN_AREA_INLINE ||
+	    slot->head.payload_len >= KN_INLINE_MAX)
 		kn_mod_die("a ping that is no ping");
-	kn_mod_publish(m, &slot->head, slot->inline_bytes);
+	if (slot->head.flags & KN_PING_TELL)
+		echo_and_tell(m, slot);
+	else
+		kn_mod_publish(m, &slot->head, slot->inline_bytes);
 	m->greeted = m->claimant != NULL;
 }
 

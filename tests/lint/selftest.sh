@@ -36,10 +36,12 @@ good() {
 
 # ---- conformance ----
 fresh
-printf 'shown by `test_x:it_is_so`, `transcripts:calm`, `01-a.t`\n' | put tests/CONFORMANCE.md
+printf 'shown by `test_x:it_is_so`, `transcripts:calm`, `01-a.t`, `a.py:b`, `lies.py:c-d`\n' | put tests/CONFORMANCE.md
 printf 'static void\nit_is_so(void **state)\n' | put tests/unit/test_x.c
 : | put tests/sim/transcripts/calm.txt
 : | put tests/integ/01-a.t
+printf 'def test_b(place):\n' | put tests/fault/a.py
+printf 'LIES = {\n    "c-d": ("x", ()),\n' | put tests/fault/lies.py
 good conformance 'all are there'
 rm "$tmp/t/tests/integ/01-a.t"
 bad conformance 'names 01-a.t'
@@ -47,6 +49,10 @@ bad conformance 'names 01-a.t'
 bad conformance 'names test_x:it_is_so'
 rm "$tmp/t/tests/sim/transcripts/calm.txt"
 bad conformance 'names transcripts:calm'
+: | put tests/fault/a.py
+bad conformance 'names a.py:b'
+: | put tests/fault/lies.py
+bad conformance 'names lies.py:c-d'
 
 # ---- arena ----
 fresh

@@ -3,6 +3,7 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -214,4 +215,39 @@ KNIT_TASK(false_value)
 		return knit_fail(call, "Error", "no bell");
 	sleep(1);
 	return 0;
+}
+
+/* ---- what the ancestor's experiments did ---- */
+
+/* Every descriptor there is, shrunk to nothing. */
+KNIT_TASK(truncate_all)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += ftruncate(fd, 0) == 0;
+	return knit_result_i64(call, n);
+}
+
+/* Computes for so long and hears nothing meanwhile. */
+KNIT_TASK(deaf_ms)
+{
+	volatile uint64_t n = 0;
+	int64_t ms;
+
+	if (knit_arg_i64(call, &ms) < 0)
+		return -1;
+	for (int i = 1; i < 32; i++)
+		(void)sigaction(i, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
+	for (uint64_t end = knit_now_ns() + (uint64_t)ms * 1000000;
+	     knit_now_ns() < end;)
+		n++;
+	return knit_result_str(call, "done");
+}
+
+KNIT_TASK(environment)
+{
+	const char *name = knit_arg_str(call), *value = name ? getenv(name) : NULL;
+
+	return value ? knit_result_str(call, value) : knit_result_null(call);
 }

@@ -1,0 +1,142 @@
+#!/bin/sh
+# 33-calls.t: ten thousand calls of which each tenth crashes; who runs what, as the trace
+# shows it; large payloads: read where they lie, few at a time, their pages given back;
+# what the log says of a module; a pool within a pool is refused by name.
+. "$(dirname "$0")/../lib/tap.sh"
+left_before
+M=$B/tests/module
+
+# ---- crashes ----
+for steal in brokered shared; do
+	n=10000
+	[ "${KNIT_SLOW:-1}" = 1 ] || n=1000
+	"$PY" - $n >"$T/tasks" <<'X'
+import json, sys
+for i in range(int(sys.argv[1])):
+    print(json.dumps({"id": str(i), "call": "segv" if i % 10 == 0 else "echo", "value": i}))
+X
+	ks run --quiet --module "$M/basic.so" --workers 4 --steal $steal --tasks "$T/tasks"
+	is "$rc $(js "$T/out" '(len(L), len(by))')" "1 ($n, $n)" "$steal: $n calls have an answer each"
+	is "$(js "$T/out" 'sum(r["verdict"] == "signal" and r["signal"] == 11 for i, r in by.items() if int(i) % 10 == 0)')" $((n / 10)) \
+	    "$steal: each tenth crashed, and says so"
+	is "$(js "$T/out" 'sum(r["verdict"] == "ok" and r["value"] == int(i) and r["attempt"] == 1 for i, r in by.items() if int(i) % 10)')" $((n / 10 * 9)) \
+	    "$steal: all others are right"
+done
+
+# ---- who runs what ----
+"$PY" - >"$T/tasks" <<'X'
+import json
+for i in range(160):
+    print(json.dumps({"id": "c%d" % i, "call": "sleep_ms", "value": 250 if i % 32 == 0 else 2}))
+X
+# e EXPR: over the events E of the trace, X of them the runs of calls.
+e() {
+	"$PY" -c '
+import json, sys
+E = json.load(open(sys.argv[1]))
+X = [e for e in E if e["ph"] == "X"]
+rows = {e["tid"]: e["args"]["name"] for e in E if e["name"] == "thread_name"}
+print(eval(sys.argv[2]))' "$T/trace" "$1" 2>&1
+}
+for steal in brokered shared; do
+	ks run --quiet --module "$M/basic.so" --workers 4 --steal $steal --tasks "$T/tasks" --trace "$T/trace"
+	is "$rc $(js "$T/out" 'len(by)')" "0 160" "$steal: uneven calls over 4 workers"
+	is "$(e 'len(X), len({e["name"] for e in X}), all(k in e for e in X for k in ("ts", "dur", "pid", "tid"))')" "(160, 160, True)" \
+	    "$steal: the trace is JSON, and has each call once, with its time and its row"
+	is "$(e 'sorted({rows[e["tid"]] for e in X})')" "$(js "$T/out" 'sorted({r["worker"] for r in L})')" "$steal: in the rows of the workers that answered"
+	is "$(e '[e["name"] for e in X if e["dur"] > 200000 and sum(o["ts"] > e["ts"] for o in X) > 40 and not any(o["tid"] != e["tid"] and e["ts"] < o["ts"] < e["ts"] + e["dur"] for o in X)]')" \
+	    "[]" "$steal: while one is at a long call, others begin calls"
+done
+ks run --quiet --module "$M/basic.so" --workers 4 --steal brokered --tasks "$T/tasks" --trace "$T/trace"
+at_least "$(e 'len({e["name"] for e in E if e.get("cat") == "moved"})')" 1 "brokered: calls moved away from busy workers"
+
+# ---- payloads ----
+"$PY" - >"$T/tasks" <<'X'
+import json
+print(json.dumps({"id": "large", "call": "where", "value": "x" * 513}))
+print(json.dumps({"id": "huge", "call": "where", "value": "x" * 5000000}))
+X
+for steal in brokered shared; do
+	ks run --quiet --module "$M/checked.so" --workers 2 --steal $steal --tasks "$T/tasks"
+	is "$(js "$T/out" '[by[i]["value"] for i in ("large", "huge")]')" "['arena arena', 'arena arena']" \
+	    "$steal: what is larger than a slot is read and written where it lies"
+done
+
+# Blocks of the arena, as the kernel counts them: while 100 large calls wait, and when all
+# has been quiet for some seconds.
+cat >"$T/blocks.py" <<'X'
+import json, os, subprocess, sys, threading, time, zlib
+p = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+arena = None
+def ask(*args): # beside the reading, or both pipes would fill
+    threading.Thread(target=write, args=args).start()
+def write(n, size, sleep_us):
+    for i in range(n):
+        rest = "%d %d %s" % (i, sleep_us, "x" * size)
+        line = {"id": "%d.%d.%f" % (size, i, time.monotonic()), "call": "checked", "value": "%08x %s" % (zlib.crc32(rest.encode()), rest)}
+        p.stdin.write((json.dumps(line) + "\n").encode())
+    p.stdin.flush()
+def kib():
+    global arena
+    while not arena:
+        for fd in os.listdir("/proc/%d/fd" % p.pid):
+            path = "/proc/%d/fd/%s" % (p.pid, fd)
+            try:
+                if "memfd:knit-arena" in os.readlink(path):
+                    arena = path
+            except OSError:
+                pass
+    return os.stat(arena).st_blocks // 2
+def answers(n):
+    most = 0
+    for _ in range(n):
+        r = json.loads(p.stdout.readline())
+        if r["verdict"] != "ok":
+            print(r["verdict"], r["error"])
+        most = max(most, kib())
+    return most
+ask(1, 10, 0)
+answers(1)
+base = kib()
+ask(100, 100000, 2000)
+areas = (answers(100) - base) / 100
+ask(3, 6000000, 0)
+answers(3)
+full = kib() - base
+end = time.monotonic() + 40
+while kib() - base > full // 4 and time.monotonic() < end:
+    time.sleep(0.1)
+left = kib() - base
+ask(2, 6000000, 0)
+answers(2)
+p.stdin.close() # (all is written, or it had not been answered)
+print("areas %s; %s; %s; rc %d" % ("at most 64" if areas <= 65 else areas, "large" if full > 5500 else full, "given back" if left <= full // 4 else "%d of %d left" % (left, full), p.wait()))
+X
+for steal in brokered shared; do
+	is "$("$PY" "$T/blocks.py" "$KS" run --quiet --module "$M/checked.so" --workers 2 --steal $steal --tasks -)" \
+	    "areas at most 64; large; given back; rc 0" "$steal: 32 areas a direction at most; pages of large ones are given back when all is quiet"
+done
+
+# ---- what the log says of a module ----
+ks run --quiet --debug imports --module "$M/checked.so" --call where --input x
+like "$(cat "$T/err")" '^\[w0 \+[0-9.]+ms imports\] /module/checked\.so: tasks [a-z_, ]*checked[a-z_, ]*; loaded .*libc\.so' \
+	"--debug imports: the file, its tasks, the libraries"
+ks run --quiet --debug lifecycle --module "$M/checked.so" --call where --input x
+unlike "$(cat "$T/err")" ' imports\]' "and only where it is asked for"
+
+# ---- a pool within a pool ----
+# strict and judge want memory held by a control group, which not every caller has.
+weak=
+cgroup_granted || weak='--set /allow_degraded=["cgroup.memory","cgroup.pids","cgroup.cpu"]'
+# The filter lets nobody make namespaces inside, in any policy: there is one answer.
+for p in default strict python judge; do
+	ks run --quiet --policy $p $weak --module "$M/nested.so" --call nested
+	is $rc 1 "$p: a task that opens a pool gets an error"
+	like "$(cat "$T/err")" 'NoPool: this is the inside of a sandbox: no pool can be opened within a pool' "$p: and it says why"
+done
+cp "$KS_REAL" "$T/inner" && chmod 755 "$T/inner"
+ks run --quiet --ro-bind "$T/inner:/inner" -- /inner run -- true
+is $rc 125 "the program in its own sandbox: 125"
+one_clear_line 'inside of a sandbox' "the program in its own sandbox"
+left_after "calls"
+done_testing
