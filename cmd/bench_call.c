@@ -117,7 +117,14 @@ kn_bench_flow(struct kn_bench *b)
 		double least;
 	} at[] = { { 1, 20000, 0.5 }, { 32, 200000, 0.1 }, { 1024, 400000, 0.05 } };
 
-	for (uint32_t workers = 1; workers <= 2; workers++) {
+	static const struct {
+		uint32_t workers;
+		bool shared;
+		const char *name;
+	} pool[] = { { 1, false, "1 worker" }, { 2, false, "2 workers, brokered" },
+		{ 2, true, "2 workers, shared" } };
+
+	for (size_t p = 0; p < sizeof pool / sizeof *pool; p++) {
 		for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
 			struct kn_series ours = { 0 }, ring = { 0 };
 			unsigned n = b->quick ? at[k].n / 10 : at[k].n;
@@ -129,7 +136,8 @@ kn_bench_flow(struct kn_bench *b)
 			     rc == 0 && kn_bench_another(b, i, t0, BUDGET_MS / 4);
 			     i++) {
 				struct kn_bench_calls c = { .name = "nothing",
-					.workers = workers,
+					.workers = pool[p].workers,
+					.shared = pool[p].shared,
 					.depth = at[k].depth,
 					.warm = WARM,
 					.n = n };
@@ -142,13 +150,13 @@ kn_bench_flow(struct kn_bench *b)
 				}
 			}
 			struct kn_bench_row *r = kn_bench_row(b, "M6", "M/s",
-			    "module no-ops, %u under way, %u worker%s", at[k].depth,
-			    workers, workers > 1 ? "s" : "");
+			    "module no-ops, %u under way, %s", at[k].depth,
+			    pool[p].name);
 			if (rc < 0)
 				kn_bench_note(r, "%s", e.msg);
 			kn_bench_compare(
 			    r, &ours, &ring, "a ring of 64 bytes an entry");
-			if (workers == 1)
+			if (pool[p].workers == 1)
 				kn_bench_at_least(r, at[k].least);
 			kn_series_fini(&ours);
 			kn_series_fini(&ring);

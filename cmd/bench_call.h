@@ -12,7 +12,7 @@ struct kn_bench_calls {
 	void *ctx;
 	unsigned warm, n;
 	unsigned pace_ms; /* one call each, 0: the next when one is answered */
-	bool no_steal;
+	bool no_steal, shared;
 	struct kn_series *us; /* of each call, NULL: not wanted */
 	double ms;	      /* out: of all n */
 };

@@ -212,7 +212,9 @@ kn_bench_calls(struct kn_bench *b, struct kn_bench_calls *c, struct kn_err *e)
 	const struct kn_sup_options o = { .workers = c->workers,
 		.window = c->depth > 64 ? c->depth : 64,
 		.handle_signals = true,
-		.no_steal = c->no_steal };
+		.no_steal = c->no_steal,
+		.steal_set = c->shared,
+		.steal = KN_STEAL_SHARED };
 	struct kn_policy *p = NULL;
 	int rc = -1;
 

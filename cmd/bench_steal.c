@@ -139,9 +139,11 @@ steal_calls(struct kn_bench *b, const struct mix *m)
 {
 	struct kn_bench_row *on = kn_bench_row(
 	    b, "M10", "ms", "uneven calls of a module, makespan, 4 workers");
+	struct kn_bench_row *shared =
+	    kn_bench_row(b, "M10", "ms", "the same calls with shared submit");
 	struct kn_bench_row *off =
 	    kn_bench_row(b, "M10", "ms", "the same calls without stealing");
-	struct kn_series with = { 0 }, without = { 0 }, ideal = { 0 };
+	struct kn_series with = { 0 }, without = { 0 }, ideal = { 0 }, from_one = { 0 };
 	struct kn_bench_calls c = { .name = "pause",
 		.workers = WORKERS,
 		.depth = (uint32_t)m->n,
@@ -159,6 +161,11 @@ steal_calls(struct kn_bench *b, const struct mix *m)
 		if ((rc = kn_bench_calls(b, &c, &e)) < 0)
 			break;
 		kn_series_add(&with, c.ms);
+		c.shared = true;
+		if ((rc = kn_bench_calls(b, &c, &e)) < 0)
+			break;
+		kn_series_add(&from_one, c.ms);
+		c.shared = false;
 		c.no_steal = true;
 		if ((rc = kn_bench_calls(b, &c, &e)) == 0)
 			kn_series_add(&without, c.ms);
@@ -167,7 +174,10 @@ steal_calls(struct kn_bench *b, const struct mix *m)
 		kn_bench_note(on, "%s", e.msg);
 	kn_bench_compare(on, &with, &ideal, "ideal list schedule");
 	kn_bench_at_most(on, 1.1);
+	kn_bench_compare(shared, &from_one, &ideal, "ideal list schedule");
+	kn_bench_at_most(shared, 1.1);
 	kn_bench_compare(off, &without, &ideal, "ideal list schedule");
+	kn_series_fini(&from_one);
 	kn_series_fini(&with);
 	kn_series_fini(&without);
 	kn_series_fini(&ideal);

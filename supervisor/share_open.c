@@ -48,8 +48,13 @@ kn_share_choose(struct kn_sup *s, uint32_t workers, struct kn_err *e)
 void
 kn_share_configure(struct kn_pool_config *c)
 {
-	uint32_t n = kn_pool_workers(c), banks = (n + KN_CLAIMANTS - 1) / KN_CLAIMANTS;
+	uint32_t n, banks;
 
+	/* A spare would claim as the others do. There is no need of one: what lies in
+	 * a bank does not wait for the worker that died. */
+	c->spares = 0;
+	n = kn_pool_workers(c);
+	banks = (n + KN_CLAIMANTS - 1) / KN_CLAIMANTS;
 	/* as kn_layout_share() has it */
 	c->bank_size = (n + banks - 1) / banks;
 	c->offer_max = KN_SLOTS / c->bank_size;

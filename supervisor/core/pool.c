@@ -90,7 +90,8 @@ kn_pool_actions_max(const struct kn_pool_config *c)
 	size_t workers = (size_t)s.worker_n + s.spares;
 	size_t laned = workers * s.lane_depth;
 
-	if (laned > s.task_max)
+	/* In a bank one worker may claim what was given to many. */
+	if (laned > s.task_max || s.bank_size > 1)
 		laned = s.task_max;
 	return s.task_max + 3 * laned + 2 * workers + 2;
 }

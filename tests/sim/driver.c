@@ -30,10 +30,15 @@ configure(struct sim *s)
 	c->eager = chance(s, 300);
 	c->balance = (enum kn_balance)rnd_in(s, 0, KN_BALANCE_N - 1);
 	c->seed = (uint32_t)rnd_in(s, 0, UINT32_MAX);
+	if (chance(s, 350)) {
+		c->bank_size = (uint32_t)rnd_in(s, 2, 4);
+		c->offer_max = chance(s, 500) ? (uint32_t)rnd_in(s, 1, 8) : 0;
+	}
 	s->plain = s->honest || chance(s, 400);
 	if (s->plain)
 		return;
-	c->spares = (uint32_t)rnd_in(s, 0, c->worker_n);
+	if (c->bank_size == 0) /* a spare would claim as others do */
+		c->spares = (uint32_t)rnd_in(s, 0, c->worker_n);
 	if (chance(s, 400))
 		c->recycle_tasks = (uint32_t)rnd_in(s, 1, 6);
 	if (chance(s, 200))

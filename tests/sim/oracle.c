@@ -20,6 +20,8 @@ lane_remove(struct sim *s, uint32_t task)
 		b->lane_n--;
 		if (i == 0)
 			b->head_since_ns = s->now_ns;
+		if (b->lane_n == 0 && b->told == STOPPING)
+			b->since_ns = s->now_ns; /* now it can acknowledge */
 		break;
 	}
 	t->worker = -1;
@@ -47,11 +49,49 @@ mark_lied(struct sim *s, uint32_t w)
 	}
 }
 
+/* Behind what w has claimed before it: the order in which it runs them. */
+static void
+put_claimed(struct sim *s, uint32_t w, uint32_t task)
+{
+	struct book_worker *b = &s->b[w];
+	uint32_t at = 0, i = 0;
+
+	while (i < b->lane_n && b->lane[i] != task)
+		i++;
+	if (i < b->lane_n) {
+		memmove(b->lane + i, b->lane + i + 1,
+		    (b->lane_n - i - 1) * sizeof b->lane[0]);
+		b->lane_n--;
+	}
+	while (at < b->lane_n && s->t[b->lane[at]].claimed)
+		at++;
+	memmove(b->lane + at + 1, b->lane + at, (b->lane_n - at) * sizeof b->lane[0]);
+	b->lane[at] = task;
+	b->lane_n++;
+}
+
+/* From the lane of another of the bank. */
+static void
+move(struct sim *s, uint32_t w, uint32_t task)
+{
+	struct book_task *t = &s->t[task];
+	bool published = t->published;
+	int64_t order = t->order;
+
+	lane_remove(s, task);
+	s->front++;
+	t->order = order;
+	t->worker = (int)w;
+	t->published = published;
+}
+
 static void
 mark_claimed(struct sim *s, uint32_t w, struct book_task *t)
 {
 	if (t->claimed)
 		return;
+	if (s->c.bank_size > 1)
+		put_claimed(s, w, (uint32_t)(t - s->t));
 	if (s->b[w].lied)
 		oracle_decide(t, KN_HOW_VIOLATION);
 	else if (t->cancelled)
@@ -149,6 +189,8 @@ see_task(struct sim *s, uint32_t w, const struct kn_event *ev)
 	struct book_worker *b = &s->b[w];
 	struct book_task *t = ev->task < TASKS ? &s->t[ev->task] : NULL;
 
+	if (t != NULL && ev->moved && t->worker == (int)ev->from && t->gen == ev->gen)
+		move(s, w, ev->task);
 	if (t == NULL || t->worker != (int)w || t->gen != ev->gen)
 		return;
 	switch ((int)ev->type) {
@@ -179,7 +221,11 @@ see_task(struct sim *s, uint32_t w, const struct kn_event *ev)
 	case KN_EV_TAKEN_BACK:
 		if (t->may_probe)
 			b->may_step = s->steps;
-		if (t->must_probe)
+		/* From a bank it may have claimed another instead. */
+		bool other = false;
+		for (uint32_t i = 0; s->c.bank_size > 1 && i < b->lane_n; i++)
+			other = other || s->t[b->lane[i]].claimed;
+		if (t->must_probe && !other)
 			b->must_step = s->steps;
 		lane_remove(s, ev->task);
 		break;
@@ -291,7 +337,8 @@ oracle_claims(struct sim *s, uint32_t w, uint32_t task, uint32_t gen)
 {
 	struct book_task *t = &s->t[task];
 
-	if (!t->open || t->gen != gen || t->worker != (int)w)
+	if (!t->open || t->gen != gen || t->worker < 0 ||
+	    !sim_same_bank(s, w, (uint32_t)t->worker))
 		sim_fail(
 		    s, "w%u claims t%u.%u, which is not its any more", w, task, gen);
 	if (++t->world_runs > t->retries + 1)

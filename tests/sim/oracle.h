@@ -96,6 +96,27 @@ oracle_asked_over(const struct sim *s, const struct book_task *t)
 	       (t->ask_over_step != 0 && t->ask_over_step != s->steps);
 }
 
+/* Somebody of w's bank is idle, and takes what lies there. */
+static inline bool
+oracle_served(const struct sim *s, uint32_t w)
+{
+	for (uint32_t v = 0; s->c.bank_size > 1 && v < s->worker_n; v++)
+		if (v != w && sim_same_bank(s, v, w) && s->b[v].told == READY &&
+		    s->b[v].lane_n == 0)
+			return true;
+	return false;
+}
+
+static inline uint32_t
+oracle_unclaimed(const struct sim *s, const struct book_worker *b)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < b->lane_n; i++)
+		n += !s->t[b->lane[i]].claimed;
+	return n;
+}
+
 /* How it is answered if no result comes: the first decision stands. */
 void oracle_decide(struct book_task *t, enum kn_how how);
 /* When the hard limit of w's first task is over, as far as can be known; 0: never. */

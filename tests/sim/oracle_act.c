@@ -68,6 +68,8 @@ check_depth(struct sim *s, const struct book_worker *b)
 {
 	if (b->lane_n >= s->c.lane_depth)
 		sim_fail(s, "a lane of %u", b->lane_n + 1);
+	if (s->c.offer_max != 0 && oracle_unclaimed(s, b) >= s->c.offer_max)
+		sim_fail(s, "%u on offer in a lane", oracle_unclaimed(s, b) + 1);
 	for (uint32_t w = 0; b->lane_n > 0 && !s->c.broker && w < s->worker_n; w++) {
 		if (s->b[w].told == SPAWNING || s->b[w].told == STARTING)
 			sim_fail(s, "published behind another while w%u comes", w);
@@ -142,7 +144,7 @@ may_steal(const struct sim *s, const struct kn_action *a)
 	}
 	const struct book_worker *b = &s->b[a->worker];
 	bool next = b->told == READY && b->lane[0] == a->task;
-	return s->c.broker && idle > steals && !next;
+	return s->c.broker && idle > steals && !next && !oracle_served(s, a->worker);
 }
 
 static bool
@@ -195,7 +197,8 @@ act_kill_task(struct sim *s, const struct kn_action *a)
 		sim_fail(s, "t%u killed with cause %u", a->task, a->arg);
 	if (!cancel && (!s->stopping || s->now_ns < s->stop_ns + s->c.grace_ms * MS))
 		sim_fail(s, "t%u killed before its grace is over", a->task);
-	if (s->b[a->worker].told != READY)
+	if (s->b[a->worker].told != READY &&
+	    (s->c.bank_size < 2 || s->b[a->worker].told == DYING))
 		sim_fail(s, "t%u killed on a worker that is not ready", a->task);
 	oracle_decide(t, KN_HOW_CANCELLED);
 	t->killed = true;
@@ -207,7 +210,10 @@ act_stop_worker(struct sim *s, const struct kn_action *a)
 {
 	struct book_worker *b = &s->b[check_worker(s, a)->worker];
 
-	if (b->told != READY || b->lane_n > 0)
+	uint32_t unclaimed = b->lane_n;
+	for (uint32_t i = 0; s->c.bank_size > 1 && i < b->lane_n; i++)
+		unclaimed -= s->t[b->lane[i]].claimed;
+	if (b->told != READY || unclaimed > 0)
 		sim_fail(s, "w%u stopped: state %d, %u tasks", a->worker, b->told,
 		    b->lane_n);
 	bool all = oracle_ending(s) || (s->draining && s->open_n == 0);
@@ -257,10 +263,12 @@ kill_has_reason(struct sim *s, const struct kn_action *a)
 		return t->begun_ns != 0 ||
 		       (t->look_step != 0 && t->look_step != s->steps);
 	case KN_WHY_NO_STOP_ACK:
-		return b->told == STOPPING && waited_ns >= s->c.stop_ack_ms * MS;
+		return b->told == STOPPING && b->lane_n == 0 &&
+		       waited_ns >= s->c.stop_ack_ms * MS;
 	case KN_WHY_NO_END:
 		return (b->told == ENDING && waited_ns >= end_ns) ||
-		       (b->told == READY && some_kill_overdue(s, b));
+		       ((b->told == READY || b->told == STOPPING) &&
+			   some_kill_overdue(s, b));
 	case KN_WHY_VIOLATION:
 		return b->lied;
 	case KN_WHY_STOP_NOW:

@@ -88,7 +88,10 @@ due_of_worker(struct watch *k, uint32_t w)
 		due_of_ready(k, w);
 		break;
 	case STOPPING:
-		due(k, "stop_ack_ms", w, b->since_ns + s->c.stop_ack_ms * MS);
+		if (b->lane_n > 0)
+			due_of_ready(k, w); /* what it has claimed from a bank */
+		else
+			due(k, "stop_ack_ms", w, b->since_ns + s->c.stop_ack_ms * MS);
 		break;
 	case ENDING:
 		due(k, "end after STOP_ACKED", w, b->since_ns + end_ns);
@@ -141,6 +144,10 @@ check_workers(struct watch *k)
 		const struct book_worker *b = &s->b[w];
 		if (b->told == READY && b->lane_n == 0 && (all || !oracle_stays(s, w)))
 			sim_fail(s, "w%u is ready and should be stopped", w);
+		/* From a bank it would go on claiming. */
+		if (b->told == READY && s->c.bank_size > 1 && !oracle_stays(s, w) &&
+		    oracle_unclaimed(s, b) == 0)
+			sim_fail(s, "w%u goes on claiming and should be stopped", w);
 		if (b->told == STARTING && all)
 			sim_fail(s, "w%u starts though all is over", w);
 		if (b->told > SPAWNING && b->told != DYING && (s->stop_now || b->lied))
@@ -185,13 +192,17 @@ look_around(const struct sim *s)
 			z.busy += b->lane_n > 0;
 			z.laned += b->lane_n;
 			z.refused += b->lane_n == 0 && oracle_refused(s, w);
-			z.room += b->lane_n < s->c.lane_depth && !oracle_refused(s, w);
+			z.room += b->lane_n < s->c.lane_depth &&
+				  !oracle_refused(s, w) &&
+				  (s->c.offer_max == 0 ||
+				      oracle_unclaimed(s, b) < s->c.offer_max);
 		}
 		for (uint32_t i = 0; i < b->lane_n; i++) {
 			const struct book_task *t = &s->t[b->lane[i]];
 			z.dying_unclaimed += b->told == DYING && !t->claimed;
 			z.takeable += t->published && !t->claimed && !t->taking &&
-				      (i > 0 || b->told == DYING);
+				      (i > 0 || b->told == DYING) &&
+				      !oracle_served(s, w);
 		}
 	}
 	return z;

@@ -53,10 +53,58 @@ do_publish(struct sim *s, const struct kn_action *a)
 	push(s, about(a, KN_EV_PUBLISHED));
 }
 
+static struct kn_event from(const struct sim *s, uint32_t w, enum kn_event_type type);
+
+/* What is told of a claim, and that it was: the slot is free. */
+static struct kn_event
+claim_of(struct sim *s, uint32_t home, struct slot *slot)
+{
+	struct kn_event ev = from(s, slot->by, KN_EV_CLAIMED);
+
+	ev.task = slot->task;
+	ev.gen = slot->gen;
+	ev.moved = slot->by != home;
+	ev.from = ev.moved ? home : 0;
+	if (slot->asked && !ev.moved)
+		ev.type = KN_EV_TAKE_FAILED;
+	world_drop(s, home, slot);
+	return ev;
+}
+
+/* That another one has claimed it waits to be fed. */
+static bool
+is_told_moved(const struct sim *s, const struct kn_action *a)
+{
+	for (uint32_t i = 0; i < s->queue_n; i++) {
+		const struct kn_event *ev = &s->queue[(s->queue_head + i) % QUEUE];
+		if (ev->moved && ev->task == a->task && ev->gen == a->gen)
+			return true;
+	}
+	return false;
+}
+
 static void
 do_take_back(struct sim *s, const struct kn_action *a)
 {
 	struct slot *slot = world_slot(s, a->worker, a->task, a->gen);
+
+	if (s->c.bank_size > 1) {
+		/* Moved, and that is told already or will be: or to be decided later.
+		 */
+		if (slot == NULL) {
+			if (!is_told_moved(s, a))
+				push(s, about(a, KN_EV_TAKE_FAILED));
+			return;
+		}
+		slot->asked = true;
+		if (slot->state == SLOT_CLAIMED && s->w[slot->by].told_ready)
+			push(s, claim_of(s, a->worker, slot));
+		else if (slot->state == SLOT_PENDING && !chance(s, 150)) {
+			world_drop(s, a->worker, slot);
+			push(s, about(a, KN_EV_TAKEN_BACK));
+		}
+		return;
+	}
 
 	/* A worker may win the race by a hair. */
 	if (slot != NULL && slot->state == SLOT_PENDING && !s->honest &&
@@ -81,8 +129,9 @@ do_look(struct sim *s, const struct kn_action *a)
 	struct slot *slot = world_slot(s, a->worker, a->task, a->gen);
 
 	if (slot != NULL && slot->state == SLOT_CLAIMED) {
-		world_drop(s, a->worker, slot);
-		push(s, about(a, KN_EV_CLAIMED));
+		push(s, claim_of(s, a->worker, slot));
+		if (s->queue[(s->queue_head + s->queue_n - 1) % QUEUE].moved)
+			return;
 	}
 	if (k->begun_ns == 0 || k->run_task != a->task || k->run_gen != a->gen)
 		return;
@@ -182,22 +231,52 @@ from(const struct sim *s, uint32_t w, enum kn_event_type type)
 	};
 }
 
+/* The oldest claim that is not told, of w or (w NEVER) of anybody, in any lane. */
+static struct slot *
+oldest_claim(struct sim *s, uint32_t w, uint32_t *home)
+{
+	struct slot *found = NULL;
+
+	for (uint32_t h = 0; h < s->worker_n; h++) {
+		for (uint32_t i = 0; i < s->w[h].slot_n; i++) {
+			struct slot *slot = &s->w[h].slot[i];
+			if (slot->state != SLOT_CLAIMED || slot->by != w ||
+			    (found != NULL && found->order < slot->order))
+				continue;
+			found = slot;
+			*home = h;
+		}
+	}
+	return found;
+}
+
+/* In the order in which it claimed them; the lanes may change meanwhile. */
 static void
 report_claims(struct sim *s, uint32_t w)
 {
+	struct slot *slot;
+	uint32_t home = 0;
+
+	while (s->w[w].told_ready && (slot = oldest_claim(s, w, &home)) != NULL)
+		shell_feed(s, claim_of(s, home, slot));
+}
+
+/* What was asked back and not decided then. */
+static void
+decide_takes(struct sim *s, uint32_t w)
+{
 	struct world_worker *k = &s->w[w];
 
-	for (uint32_t i = 0; i < k->slot_n;) {
-		if (k->slot[i].state != SLOT_CLAIMED) {
-			i++;
+	for (uint32_t i = 0; i < k->slot_n; i++) {
+		struct kn_event ev;
+		if (!k->slot[i].asked || k->slot[i].state != SLOT_PENDING)
 			continue;
-		}
-		struct kn_event ev = from(s, w, KN_EV_CLAIMED);
+		ev = from(s, w, KN_EV_TAKEN_BACK);
 		ev.task = k->slot[i].task;
 		ev.gen = k->slot[i].gen;
 		world_drop(s, w, &k->slot[i]);
 		shell_feed(s, ev);
-		i = 0; /* the lane may have changed meanwhile */
+		i = UINT32_MAX; /* the lane may have changed */
 	}
 }
 
@@ -224,6 +303,22 @@ report_results(struct sim *s, uint32_t w)
 	}
 }
 
+/* Before GONE: what others have claimed of its lane is told; what is claimed by one
+ * that is not ready yet has to wait. */
+static bool
+empty_lane(struct sim *s, uint32_t w)
+{
+	struct world_worker *k = &s->w[w];
+
+	for (uint32_t v = 0; s->c.bank_size > 1 && v < s->worker_n; v++)
+		if (v != w && sim_same_bank(s, v, w))
+			report_claims(s, v);
+	for (uint32_t i = 0; i < k->slot_n; i++)
+		if (k->slot[i].state == SLOT_CLAIMED && k->slot[i].by != w)
+			return false;
+	return true;
+}
+
 static void
 observe(struct sim *s, uint32_t w)
 {
@@ -231,8 +326,11 @@ observe(struct sim *s, uint32_t w)
 
 	if (k->pong) {
 		k->pong = false;
+		k->told_ready = true;
 		shell_feed(s, from(s, w, KN_EV_READY));
 	}
+	if (chance(s, 500))
+		decide_takes(s, w);
 	report_results(s, w);
 	if (chance(s, 300))
 		report_claims(s, w);
@@ -242,6 +340,10 @@ observe(struct sim *s, uint32_t w)
 	}
 	if (k->ack) {
 		k->ack = false;
+		if (s->c.bank_size > 1)
+			report_results(s, w);
+		if (s->c.bank_size > 1)
+			report_claims(s, w);
 		shell_feed(s, from(s, w, KN_EV_STOP_ACKED));
 	}
 	/* Unasked, now and then. */
@@ -264,6 +366,13 @@ observe(struct sim *s, uint32_t w)
 	k->reap = false;
 	report_results(s, w);
 	report_claims(s, w);
+	if (!empty_lane(s, w)) {
+		k->reap = true; /* not yet */
+		if (s->wake_ns > s->now_ns + MS)
+			s->wake_ns = s->now_ns + MS;
+		return;
+	}
+	k->told_ready = false;
 	k->slot_n = 0;
 	k->todo_n = 0;
 	k->phase = PHASE_NONE;
@@ -296,6 +405,9 @@ shell_wake(struct sim *s)
 	if (chance(s, s->stale))
 		stale(s);
 	driver_act(s);
+	/* From a bank the claims too. */
+	for (uint32_t w = 0; s->c.bank_size > 1 && w < s->worker_n; w++)
+		report_claims(s, w);
 	uint64_t due = kn_pool_deadline(s->pool);
 	if (due != 0 && due <= s->now_ns)
 		shell_feed(s, (struct kn_event){ .type = KN_EV_TIMER });

@@ -30,6 +30,9 @@ enum slot_state { SLOT_PENDING, SLOT_CLAIMED };
 struct slot { /* of the lane; free again once the shell has seen the claim */
 	uint32_t task, gen;
 	enum slot_state state;
+	uint32_t by;	/* CLAIMED: whose claim it is; another's in a bank only */
+	uint64_t order; /* of the claim */
+	bool asked;	/* back, and that was not decided at once */
 };
 struct ret {
 	uint32_t task, gen;
@@ -65,6 +68,7 @@ struct world_worker {
 	bool reap;	 /* it ended, not fed yet */
 	bool frozen;	 /* SIGSTOP */
 	bool pong;	 /* answered the ping, not fed yet */
+	bool told_ready; /* and fed */
 	bool ack;	 /* acknowledged, not fed yet */
 	bool bad;	 /* wrote garbage that the shell will find */
 	bool stop_asked; /* sees the stop word */
@@ -165,6 +169,7 @@ struct sim {
 	uint64_t gap_ns;     /* between submissions */
 	uint64_t read_us;    /* how late the shell reads what it is told */
 	uint64_t stall_left; /* stalls of the supervisor that may still come */
+	uint64_t claims;     /* ever, in this episode */
 
 	struct world_worker w[WORKERS];
 	struct book_task t[TASKS];
@@ -238,6 +243,15 @@ void world_drop(struct sim *s, uint32_t w, struct slot *slot);
 /* shell.c */
 void shell_feed(struct sim *s, struct kn_event ev);
 void shell_wake(struct sim *s);
+
+/* One of its bank, or itself. */
+static inline bool
+sim_same_bank(const struct sim *s, uint32_t a, uint32_t b)
+{
+	uint32_t n = s->c.bank_size > 1 ? s->c.bank_size : 1;
+
+	return a / n == b / n;
+}
 
 /* oracle.c */
 void oracle_before(struct sim *s, const struct kn_event *ev);

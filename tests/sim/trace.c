@@ -19,8 +19,9 @@ trace_line_event(char *buf, size_t n, const struct kn_event *ev)
 	else if (ev->type >= KN_EV_TIMER)
 		snprintf(buf, n, "%s", name);
 	else if (ev->type >= KN_EV_PUBLISHED && ev->type <= KN_EV_RESULT)
-		snprintf(buf, n, "%s t%u.%u w%u.%u%s", name, ev->task, ev->gen,
-		    ev->worker, ev->incarnation, ev->infra_fail ? " infra" : "");
+		snprintf(buf, n, "%s t%u.%u w%u.%u%s%s", name, ev->task, ev->gen,
+		    ev->worker, ev->incarnation, ev->infra_fail ? " infra" : "",
+		    ev->moved ? " moved" : "");
 	else
 		snprintf(buf, n, "%s w%u.%u%s", name, ev->worker, ev->incarnation,
 		    ev->fatal ? " fatal" : "");

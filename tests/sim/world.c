@@ -123,6 +123,13 @@ world_wake(struct sim *s, uint32_t w)
 {
 	struct world_worker *k = &s->w[w];
 
+	for (uint32_t v = 0; s->c.bank_size > 1 && v < s->worker_n; v++) {
+		struct world_worker *o = &s->w[v];
+		if (v != w && sim_same_bank(s, v, w) && o->alive && !o->frozen &&
+		    o->phase == PHASE_IDLE && o->next_ns == NEVER && !o->obeyed &&
+		    chance(s, 500))
+			o->next_ns = s->now_ns + o->claim_ns;
+	}
 	if (k->alive && !k->frozen && k->phase == PHASE_IDLE && k->next_ns == NEVER)
 		k->next_ns = s->now_ns + k->claim_ns;
 }
@@ -292,12 +299,32 @@ talk(struct sim *s, struct world_worker *k)
 	ring(s);
 }
 
+/* Of its own lane, or of another's of its bank. */
+static struct slot *
+in_bank(struct sim *s, uint32_t w, struct slot *own)
+{
+	uint32_t first, n = s->c.bank_size;
+
+	if (n < 2 || s->w[w].lazy || (own != NULL && chance(s, 600)))
+		return own;
+	first = w / n * n;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t v = first + (w - first + 1 + i) % n;
+		struct slot *slot = v < s->worker_n ? next_pending(&s->w[v]) : NULL;
+		if (slot != NULL)
+			return slot;
+	}
+	return own;
+}
+
 static void
 claim(struct sim *s, uint32_t w, struct slot *slot)
 {
 	struct world_worker *k = &s->w[w];
 
 	slot->state = SLOT_CLAIMED;
+	slot->by = w;
+	slot->order = ++s->claims;
 	if (k->todo_n < SLOTS)
 		k->todo[k->todo_n++] = *slot;
 	oracle_claims(s, w, slot->task, slot->gen);
@@ -319,6 +346,7 @@ idle_step(struct sim *s, uint32_t w)
 			obey_stop(s, k);
 			return;
 		}
+		slot = in_bank(s, w, slot);
 		if (slot == NULL || k->lazy)
 			return;
 		claim(s, w, slot);
@@ -373,7 +401,8 @@ end_cell(struct sim *s, uint32_t w, bool infra)
 	k->phase = PHASE_IDLE;
 	k->begun_ns = 0;
 	struct book_task *t = &s->t[k->run_task];
-	if (infra && t->open && t->gen == k->run_gen && t->worker == (int)w)
+	if (infra && t->open && t->gen == k->run_gen && t->worker >= 0 &&
+	    sim_same_bank(s, w, (uint32_t)t->worker))
 		t->world_runs--; /* it never ran */
 	give(s, k, k->run_task, k->run_gen, infra);
 	k->next_ns = s->now_ns + k->claim_ns;
