@@ -230,7 +230,7 @@ module_test_so := $(patsubst tests/module/%.c,$(B)/tests/module/%.so,$(sort $(wi
 $(B)/tests/module/%.so: tests/module/%.c include/knit/task.h
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -Iinclude -O1 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -shared -fPIC -o $@ $< -pthread
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -Iinclude -I. -O1 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -shared -fPIC -o $@ $< -pthread
 # A module that opens pools itself: with the library inside it.
 $(B)/tests/module/nested.so: tests/module/nested.c $(B)/libknit.so.$(SOVERSION)
 	$(call say,CC,$@)
@@ -240,7 +240,7 @@ $(B)/tests/module/nested.so: tests/module/nested.c $(B)/libknit.so.$(SOVERSION)
 $(B)/tests/module/%.so: tests/module/%.cc include/knit/task.h
 	$(call say,CXX,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CXX) -std=c++11 -Iinclude -O1 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -shared -fPIC -o $@ $<
+	$(Q)$(CXX) -std=c++11 -Iinclude -I. -O1 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -shared -fPIC -o $@ $<
 example_stamp := $(B)/examples/built
 $(example_stamp): $(sort $(wildcard examples/module/*)) $(wildcard include/knit/*.h)
 	$(call say,MAKE,examples/module)

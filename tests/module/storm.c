@@ -1,5 +1,5 @@
-/* tests/module/storm.c: a task for storms of deaths: what it was given is summed up, that
- * it began is noted outside. */
+/* tests/module/storm.c: a task for storms of deaths: what it was given is summed up,
+ * that it began is noted outside. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
