@@ -169,6 +169,24 @@ step_files(const struct kn_job_result *r, const char *err, struct kn_outcome *o)
 		    strerror((int)r->sys), err);
 }
 
+/* What is behind such an error most times. */
+static const char *
+often(const struct kn_verdict_in *in, int sys)
+{
+	switch (sys) {
+	case EACCES:
+		return strchr(in->program, '/')
+			   ? "; has it the x bit (\"mode\":\"755\" of a task's file)?"
+			   : "";
+	case ENOEXEC:
+		return "; neither a program of this machine nor a script with #!";
+	case EAGAIN:
+		return "; as many processes as the caller's user may have (ulimit -u)?";
+	default:
+		return "";
+	}
+}
+
 static void
 step_exec(const struct kn_verdict_in *in, const struct kn_job_result *r,
     const char *err, struct kn_outcome *o)
@@ -185,8 +203,8 @@ step_exec(const struct kn_verdict_in *in, const struct kn_job_result *r,
 		    "inside the sandbox (%s)",
 		    in->program, err);
 	else
-		say(o, KN_V_NOT_EXECUTABLE, "%s: cannot be executed: %s (%s)",
-		    in->program, strerror((int)r->sys), err);
+		say(o, KN_V_NOT_EXECUTABLE, "%s: cannot be executed: %s (%s)%s",
+		    in->program, strerror((int)r->sys), err, often(in, (int)r->sys));
 }
 
 /* The program was not reached. */
@@ -200,8 +218,9 @@ not_started(const struct kn_verdict_in *in, struct kn_outcome *o)
 	switch (r->step) {
 	case KN_EXEC_LOOKUP:
 		if (r->sys == EACCES)
-			say(o, KN_V_NOT_EXECUTABLE, "%s: cannot be executed: %s (%s)",
-			    in->program, strerror((int)r->sys), err);
+			say(o, KN_V_NOT_EXECUTABLE, "%s: cannot be executed: %s (%s)%s",
+			    in->program, strerror((int)r->sys), err,
+			    often(in, (int)r->sys));
 		else
 			say(o, KN_V_NOT_FOUND, "%s: not found in the sandbox (%s)",
 			    in->program, err);
@@ -226,9 +245,9 @@ not_started(const struct kn_verdict_in *in, struct kn_outcome *o)
 	case KN_EXEC_STEP_N:
 		break;
 	}
-	say(o, KN_V_INTERNAL, "the cell could not be built: %s%s%s: %s (%s)",
+	say(o, KN_V_INTERNAL, "the cell could not be built: %s%s%s: %s (%s)%s",
 	    kn_exec_step_name(r->step), r->detail[0] ? ": " : "", r->detail,
-	    strerror((int)r->sys), err);
+	    strerror((int)r->sys), err, often(in, (int)r->sys));
 }
 
 /* It ran, nobody ended it, it broke no limit: its own end. */

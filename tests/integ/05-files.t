@@ -63,6 +63,12 @@ ks run --tasks "$T/tasks" --keep "$T/keep"
 like "$(find "$T/keep" -type f -exec cat {} +)" kept "--keep DIR: kept files are there afterwards"
 rm -rf "$T/keep"
 
+# The default mode of content is that of a text: what to do stands in the answer.
+printf '%s\n' '{"id":"nox","argv":["./s"],"files":{"s":{"content":"#!/bin/sh\necho hi\n"}}}' >"$T/tasks"
+ks run --tasks "$T/tasks"
+is "$(v nox)" not-executable "a file of a task without an x bit is no program"
+like "$(js "$T/out" 'by["nox"]["error"]')" '"mode":"755"' "and the answer says how it becomes one"
+
 # ---- collect ----
 cat >"$T/tasks" <<'X'
 {"id":"c","argv":["sh","-c","mkdir out; echo one >out/a.txt; echo two >out/b.txt; echo no >out/c.log; printf '\\377' >out/d.txt; chmod 755 out/b.txt"],"collect":["out/*.txt"]}
