@@ -318,6 +318,7 @@ kn_report_summary(
 	r |= set(root, "workers", json_integer(b->workers));
 	r |= set(root, "workers_lost", json_integer((json_int_t)b->workers_lost));
 	r |= set(root, "failed_launches", json_integer((json_int_t)b->failed_launches));
+	r |= set(root, "doorbell_missed", json_integer((json_int_t)b->doorbell_missed));
 	r |= set(root, "signal", b->signal ? json_integer(b->signal) : json_null());
 	r |= set(root, "error", b->error[0] ? words(b->error) : json_null());
 	if (rep->policy)

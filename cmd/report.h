@@ -26,7 +26,7 @@ struct kn_report_batch {
 	const uint64_t *verdicts; /* KN_V_N counts */
 	uint64_t wall_ms, cpu_ms;
 	uint32_t workers;
-	uint64_t workers_lost, failed_launches;
+	uint64_t workers_lost, failed_launches, doorbell_missed;
 	const struct kn_layers *layers; /* NULL: never known */
 	int signal;			/* that stopped it, 0: none */
 	const char *error;		/* "" or why it could not go on */

@@ -162,6 +162,7 @@ summary_report(
 		.workers = b->workers,
 		.workers_lost = c->worker_lost,
 		.failed_launches = c->failed_launches,
+		.doorbell_missed = c->doorbell_missed,
 		.layers = b->sup ? kn_sup_layers(b->sup) : NULL,
 		.signal = signo,
 		.error = error,

@@ -28,9 +28,10 @@ for s in TERM:143 INT:130; do
 done
 
 # A running task that ends within grace_ms is let to its end.
-printf '{"id":"short","argv":["sh","-c","sleep %d; echo finished"]}\n' "$(scaled 1)" >"$T/tasks2"
-watch_opts="--at 500:TERM"
-ks run --tasks "$T/tasks2" --set "/timeouts/grace_ms=$(scaled 5000)"
+mkdir -m 777 "$T/mark"
+printf '{"id":"short","argv":["sh","-c","echo up >/mark/up; sleep %d; echo finished"]}\n' "$(scaled 1)" >"$T/tasks2"
+watch_opts="--from $T/mark/up --at 0:TERM"
+ks run --tasks "$T/tasks2" --bind "$T/mark:/mark" --set "/timeouts/grace_ms=$(scaled 5000)"
 is "$rc $(v short) $(js "$T/out" 'by["short"]["stdout"].strip()')" "143 ok finished" "a task that ends within grace_ms ends as itself"
 
 # A second one kills now; HUP in between changes nothing (C128).
@@ -66,8 +67,9 @@ rm -f "$T/never"
 # ---- single command: forwarded ----
 for s in TERM:5 HUP:6; do
 	sig=${s%:*}
-	watch_opts="--at 600:$sig --limit 20"
-	ks run --set "/timeouts/grace_ms=$(scaled 100)" -- sh -c "trap 'echo got-$sig; exit ${s#*:}' $sig; echo up; i=0; while [ \$i -lt 100 ]; do sleep 0.1; i=\$((i+1)); done"
+	: >"$T/out"
+	watch_opts="--from $T/out --at 0:$sig --limit 20"
+	ks run --set "/timeouts/grace_ms=$(scaled 2000)" -- sh -c "trap 'echo got-$sig; exit ${s#*:}' $sig; echo up; i=0; while [ \$i -lt 100 ]; do sleep 0.1; i=\$((i+1)); done"
 	is "$rc $(out | tail -n 1)" "${s#*:} got-$sig" "single command: SIG$sig is forwarded, its status is the command's"
 done
 watch_opts="--at 500:TERM --limit 20"
@@ -84,9 +86,11 @@ is $rc 130 "single command: SIGINT"
 is "$left" 0 "and nothing is left"
 
 # TSTP and CONT reach the task: it is stopped meanwhile.
-watch_opts="--at 500:TSTP --at 1500:CONT --limit 20"
+: >"$T/out"
+watch_opts="--from $T/out --at 100:TSTP --at 1100:CONT --limit 20"
 ks run -- python3 -c '
 import sys, time
+print("up", flush=True)
 worst, last, end = 0, time.monotonic(), time.monotonic() + int(sys.argv[1])
 while time.monotonic() < end:
     time.sleep(0.01)

@@ -3,6 +3,7 @@
     --info FILE       shell assignments: elapsed_ms, maxrss_kb, hung, left, left_ms,
                       left_names
     --at MS:SIGNAL    send it to the command (not its children); repeatable
+    --from FILE       the times of --at count from when FILE has something in it
     --limit SECONDS   a command that takes longer is killed: hung=1, status 99 (120)
     --grace MS        how long descendants may take to go after its end (1000)
     --slow N          a machine N times slower: all times above are so much longer
@@ -61,7 +62,8 @@ def sample(pid, start):
 
 
 def parse(argv):
-    o = {"info": None, "at": [], "limit": 120.0, "grace": 1000, "samples": None, "slow": 1}
+    o = {"info": None, "at": [], "limit": 120.0, "grace": 1000, "samples": None, "slow": 1,
+         "from": None}
     i = 0
     while argv[i] != "--":
         name, value = argv[i][2:], argv[i + 1]
@@ -94,13 +96,15 @@ def main():
     end = select.poll()
     end.register(os.pidfd_open(pid), select.POLLIN)
     samples = open(o["samples"], "w") if o["samples"] else None
-    next_sample, hung = 0.0, 0
+    next_sample, hung, begun = 0.0, 0, None if o["from"] else 0.0
     while True:
         got, status, usage = os.wait4(pid, os.WNOHANG)
         now = time.monotonic() - start
         if got:
             break
-        while o["at"] and now >= o["at"][0][0]:
+        if begun is None and os.path.exists(o["from"]) and os.path.getsize(o["from"]):
+            begun = now
+        while begun is not None and o["at"] and now >= begun + o["at"][0][0]:
             os.kill(pid, o["at"].pop(0)[1])
         if samples and now >= next_sample:
             next_sample = now + 0.05
@@ -116,7 +120,7 @@ def main():
                     pass
             got, status, usage = os.wait4(pid, 0)
             break
-        due = [o["limit"]] + [at for at, _ in o["at"][:1]] + ([next_sample] if samples else [])
+        due = [o["limit"]] + [now + 0.02 if begun is None else begun + at for at, _ in o["at"][:1]] + ([next_sample] if samples else [])
         end.poll(max(0, min(due) - now) * 1000)
     elapsed = time.monotonic() - start
     if samples:
