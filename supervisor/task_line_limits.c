@@ -1,12 +1,11 @@
-/* supervisor/task_line_limits.c: the fields "limits" and "timeouts" of a task line. The
- * numbers are only read here; that they are not looser than the policy is
- * kn_policy_tighten()'s to say. 0 means "none" in a policy, which is looser than any
- * number, so a task cannot ask for it.
+/* supervisor/task_line_limits.c: the fields "limits" and "timeouts" of a task line:
+ * numbers and sizes within the ranges of task_ask.h.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "ipc/err.h"
+#include "supervisor/task_ask.h"
 #include "supervisor/task_line_json.h"
 
 static bool
@@ -44,38 +43,6 @@ number(struct kn_line_ctx *c, json_t *v, const char *at, bool size, uint64_t min
 	return 0;
 }
 
-struct limit {
-	const char *name;
-	bool size;
-	uint64_t min, max;
-	size_t has_at, value_at;
-};
-#define LIMIT(f, is_size, lo, hi, member) \
-	{ \
-#f, is_size, lo, hi, offsetof(struct kn_task_ask, has_##f), \
-		    offsetof(struct kn_task_ask, limits.member) \
-	}
-#define SIZE_TOP ((uint64_t)INT64_MAX)
-static const struct limit task_limits[] = {
-	LIMIT(memory, true, 1, SIZE_TOP, memory),
-	LIMIT(pids, false, 1, 1 << 22, pids),
-	LIMIT(cpu_ms, false, 1, UINT32_MAX, cpu_ms),
-	LIMIT(nofile, false, 1, 1 << 20, nofile),
-	LIMIT(fsize, true, 1, SIZE_TOP, fsize),
-	LIMIT(stack, true, 1, SIZE_TOP, stack),
-	LIMIT(core, true, 0, SIZE_TOP, core),
-	LIMIT(stdout, true, 0, SIZE_TOP, stdout_bytes),
-	LIMIT(stderr, true, 0, SIZE_TOP, stderr_bytes),
-};
-#define TIMEOUT(f, least) \
-	{ \
-#f, false, least, UINT32_MAX, offsetof(struct kn_task_ask, has_##f), \
-		    offsetof(struct kn_task_ask, timeouts.f) \
-	}
-static const struct limit task_timeouts[] = {
-	TIMEOUT(queue_ms, 1), TIMEOUT(task_ms, 1), TIMEOUT(hard_ms, 1),
-	TIMEOUT(grace_ms, 0), /* no grace: tighter than any */
-};
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 const char *const kn_line_limit_keys[] = { "memory", "pids", "cpu_ms", "nofile",
@@ -83,34 +50,26 @@ const char *const kn_line_limit_keys[] = { "memory", "pids", "cpu_ms", "nofile",
 const char *const kn_line_timeout_keys[] = { "queue_ms", "task_ms", "hard_ms",
 	"grace_ms", NULL };
 static const char *const keys_limits_outer[] = { "task", NULL };
-_Static_assert(
-    COUNT(kn_line_limit_keys) == COUNT(task_limits) + 1, "one key per limit");
-_Static_assert(
-    COUNT(kn_line_timeout_keys) == COUNT(task_timeouts) + 1, "one key per timeout");
+_Static_assert(COUNT(kn_line_limit_keys) == KN_ASK_LIMITS_N + 1, "one key per limit");
+_Static_assert(COUNT(kn_line_timeout_keys) == KN_ASK_N - KN_ASK_LIMITS_N + 1,
+    "one key per timeout");
 
 static int
-read_limits(struct kn_line_ctx *c, json_t *v, const char *at, const struct limit *table,
-    size_t n, bool wide)
+read_limits(struct kn_line_ctx *c, json_t *v, const char *at, int from, int to)
 {
 	char where[KN_LINE_POINTER_MAX];
 	uint64_t value;
 
-	for (size_t i = 0; i < n; i++) {
-		json_t *item = json_object_get(v, table[i].name);
-		char *ask = (char *)&c->ask;
+	for (int i = from; i < to; i++) {
+		const struct kn_ask_field *f = &kn_ask_fields[i];
+		json_t *item = json_object_get(v, f->name);
 
 		if (!item)
 			continue;
-		snprintf(where, sizeof where, "%s/%s", at, table[i].name);
-		if (number(c, item, where, table[i].size, table[i].min, table[i].max,
-			&value) < 0)
+		snprintf(where, sizeof where, "%s/%s", at, f->name);
+		if (number(c, item, where, f->size, f->min, f->max, &value) < 0)
 			return -1;
-		*(bool *)(void *)(ask + table[i].has_at) = true;
-		if (wide)
-			*(uint64_t *)(void *)(ask + table[i].value_at) = value;
-		else
-			*(uint32_t *)(void *)(ask + table[i].value_at) =
-			    (uint32_t)value;
+		kn_ask_set(&c->ask, (enum kn_ask)i, value);
 	}
 	return 0;
 }
@@ -127,8 +86,7 @@ kn_line_limits(struct kn_line_ctx *c, json_t *v)
 		return 0;
 	if (kn_line_object(c, task, "/limits/task", kn_line_limit_keys) < 0)
 		return -1;
-	return read_limits(
-	    c, task, "/limits/task", task_limits, COUNT(task_limits), true);
+	return read_limits(c, task, "/limits/task", 0, KN_ASK_LIMITS_N);
 }
 
 int
@@ -136,6 +94,5 @@ kn_line_timeouts(struct kn_line_ctx *c, json_t *v)
 {
 	if (kn_line_object(c, v, "/timeouts", kn_line_timeout_keys) < 0)
 		return -1;
-	return read_limits(
-	    c, v, "/timeouts", task_timeouts, COUNT(task_timeouts), false);
+	return read_limits(c, v, "/timeouts", KN_ASK_LIMITS_N, KN_ASK_N);
 }
