@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 struct kn_err;
+struct knit_error;
 
 enum kn_exit {
 	KN_EXIT_OK = 0,
@@ -47,6 +48,8 @@ void kn_say(const struct kn_voice *v, const char *fmt, ...)
 void kn_say_hint(const struct kn_voice *v, const char *text);
 /* The error, and its hint on a line of its own. Returns KN_EXIT_OURS. */
 int kn_say_error(const struct kn_voice *v, const struct kn_err *e);
+/* An error of libknit as one of ours. Returns -1. */
+int kn_say_take(struct kn_err *e, const struct knit_error *from);
 /* Write to stdout, all of it. 0, or -1 after one clear line. */
 int kn_say_out(const struct kn_voice *v, const char *text, size_t n);
 

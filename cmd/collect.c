@@ -3,14 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "cmd/cmd.h"
-#include "cmd/report.h"
 #include "ipc/err.h"
-#include "supervisor/beneath.h"
-#include "supervisor/task_line.h"
 
 int
 kn_collect_open(const char *dir, struct kn_err *e)
@@ -26,27 +22,21 @@ kn_collect_open(const char *dir, struct kn_err *e)
 }
 
 unsigned
-kn_collect(int dir, const struct kn_outcome *o, const struct kn_voice *v)
+kn_collect(int dir, const struct knit_outcome *o, const struct kn_voice *v)
 {
-	unsigned failed = 0, found = 0;
+	unsigned failed = 0;
 
 	for (size_t i = 0; i < o->file_n; i++) {
-		const struct kn_outcome_file *f = &o->files[i];
-		enum kn_file_refusal refusal = f->refusal;
+		const struct knit_file *f = knit_outcome_file(o, i);
+		struct knit_error err = KNIT_ERROR_NONE;
 		struct kn_err e = { 0 };
 
-		if (!(f->what & KN_FILE_COLLECT))
-			continue;
-		found++;
-		if (refusal == KN_FILE_OK && !kn_line_path_ok(f->name, strlen(f->name)))
-			refusal = KN_FILE_BAD_NAME;
-		if (refusal != KN_FILE_OK || f->fd < 0) {
-			kn_say(v, "--collect: %s: %s", f->name,
-			    kn_report_refusal(refusal));
+		if (f->refused) {
+			kn_say(v, "--collect: %s: %s", f->name, f->refused);
 			continue;
 		}
-		if (kn_beneath_write(
-			dir, f->name, f->fd, f->bytes, f->mode, false, &e) < 0) {
+		if (knit_outcome_save(o, i, dir, &err) < 0) {
+			kn_say_take(&e, &err);
 			kn_err_wrap(&e, "--out-dir");
 			if (e.sys == EEXIST)
 				kn_err_hint(&e, "nothing is overwritten: give another "
@@ -56,7 +46,7 @@ kn_collect(int dir, const struct kn_outcome *o, const struct kn_voice *v)
 		}
 	}
 	/* No failure, but not what somebody who names files expects. */
-	if (found == 0 && o->started && !v->quiet)
+	if (o->file_n == 0 && o->started && !v->quiet)
 		kn_say(v, "--collect: nothing below /task matches");
 	return failed;
 }

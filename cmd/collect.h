@@ -4,7 +4,7 @@
 #ifndef KN_CMD_COLLECT_H
 #define KN_CMD_COLLECT_H
 
-#include "supervisor/task.h"
+#include <knit/pool.h>
 
 struct kn_err;
 struct kn_voice;
@@ -13,6 +13,6 @@ struct kn_voice;
 int kn_collect_open(const char *dir, struct kn_err *e);
 /* Copy all; says a line for each file that was refused or could not be written.
  * Returns how many could not be written for a reason of ours. */
-unsigned kn_collect(int dir, const struct kn_outcome *o, const struct kn_voice *v);
+unsigned kn_collect(int dir, const struct knit_outcome *o, const struct kn_voice *v);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <knit/pool.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,10 +21,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cmd/cmd.h"
 #include "ipc/clock.h"
 #include "ipc/err.h"
 #include "ipc/fd.h"
-#include "sandbox/cgroup_delegated.h"
 
 extern char **environ;
 
@@ -268,6 +269,7 @@ begin_anew(char **argv, unsigned closed, struct kn_err *e)
 int
 kn_delegate(bool asked, char **argv, unsigned closed, struct kn_err *e)
 {
+	struct knit_error ke = KNIT_ERROR_NONE;
 	bool begun = getenv(guard) != NULL;
 
 	unsetenv(guard);
@@ -275,8 +277,9 @@ kn_delegate(bool asked, char **argv, unsigned closed, struct kn_err *e)
 		return 0;
 	if (!begun)
 		return begin_anew(argv, closed, e);
-	if (kn_cgroup_delegated(e) == 0)
+	if (knit_host_delegated(&ke) == 0)
 		return 0;
+	kn_say_take(e, &ke);
 	kn_err_wrap(e, "--delegate: what systemd-run gave is not delegated");
 	kn_err_hint(e,
 	    "a user's systemd must have these controllers itself: Delegate=yes in "

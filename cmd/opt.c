@@ -151,9 +151,9 @@ text(struct kn_run_opts *o, const struct kn_opt *opt, const char *v, struct kn_e
 }
 
 static int
-add_src(struct kn_run_opts *o, struct kn_policy_src src, struct kn_err *e)
+add_src(struct kn_run_opts *o, struct kn_opt_src src, struct kn_err *e)
 {
-	struct kn_policy_src *v = realloc(o->src, (o->src_n + 1) * sizeof(*v));
+	struct kn_opt_src *v = realloc(o->src, (o->src_n + 1) * sizeof(*v));
 
 	if (!v)
 		return out_of_memory(e);
@@ -189,8 +189,8 @@ static int
 value_at(struct kn_run_opts *o, const struct kn_opt *opt, const char *pointer,
     const char *v, struct kn_err *e)
 {
-	const struct kn_policy_src src = {
-		.type = KN_SRC_VALUE,
+	const struct kn_opt_src src = {
+		.type = KN_OPT_VALUE,
 		.pointer = pointer,
 		.text = v,
 		.label = label_of(o, opt),
@@ -210,8 +210,7 @@ named(struct kn_run_opts *o, const struct kn_opt *opt, const char *v, struct kn_
 {
 	(void)opt;
 	return add_src(o,
-	    (struct kn_policy_src){
-		.type = KN_SRC_NAMED, .text = v, .label = "--policy" },
+	    (struct kn_opt_src){ .type = KN_OPT_NAMED, .text = v, .label = "--policy" },
 	    e);
 }
 
@@ -222,8 +221,7 @@ set(struct kn_run_opts *o, const struct kn_opt *opt, const char *v, struct kn_er
 		return kn_opt_usage(e, opt, "for instance --set /limits/task/nofile=64",
 		    "\"%s\" is not /POINTER=VALUE", v);
 	return add_src(o,
-	    (struct kn_policy_src){ .type = KN_SRC_SET, .text = v, .label = "--set" },
-	    e);
+	    (struct kn_opt_src){ .type = KN_OPT_SET, .text = v, .label = "--set" }, e);
 }
 
 /* SRC:DST is parted at the last colon; a SRC with a colon in it needs a DST. */
@@ -231,8 +229,8 @@ static int
 bind(struct kn_run_opts *o, const struct kn_opt *opt, const char *v, struct kn_err *e)
 {
 	const char *colon = strrchr(v, ':');
-	struct kn_policy_src src = {
-		.type = KN_SRC_MOUNT,
+	struct kn_opt_src src = {
+		.type = KN_OPT_MOUNT,
 		.text = v,
 		.writable = opt->at != 0,
 		.label = opt->at != 0 ? "--bind" : "--ro-bind",

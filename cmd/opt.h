@@ -11,12 +11,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "sandbox/policy.h"
-
 struct kn_err;
+struct knit_policy;
+
+/* What a policy is merged from, in the order given. */
+enum kn_opt_src_type {
+	KN_OPT_NAMED, /* a preset or a file */
+	KN_OPT_SET,   /* text "/pointer=VALUE" */
+	KN_OPT_VALUE, /* pointer + text: a flag such as --memory */
+	KN_OPT_MOUNT, /* text: host path, at: inside path or NULL */
+};
+struct kn_opt_src {
+	enum kn_opt_src_type type;
+	const char *text, *pointer, *at;
+	bool writable;	   /* MOUNT */
+	const char *label; /* for messages: "--memory" */
+};
 
 struct kn_run_opts {
-	struct kn_policy_src *src; /* for kn_policy_load(), in the order given */
+	struct kn_opt_src *src;
 	size_t src_n;
 	char **owned; /* texts that src points to and argv does not have */
 	size_t owned_n;
@@ -36,6 +49,8 @@ int kn_opt_parse(struct kn_run_opts *o, int argc, char **argv, struct kn_err *e)
 int kn_opt_refuse(struct kn_err *e, const char *hint, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void kn_opt_fini(struct kn_run_opts *o);
+/* The policy that they ask for, checked; knit_policy_free(). NULL with e. */
+struct knit_policy *kn_opt_policy(const struct kn_run_opts *o, struct kn_err *e);
 /* The text of `run --help`; fresh. */
 char *kn_opt_help(void);
 /* The name of option i without its dashes, NULL after the last. */

@@ -14,9 +14,11 @@
 
 #include "ipc/err.h"
 #include "ipc/fd.h"
-#include "supervisor/sup.h"
 
-enum { SPARE_MOST = 1 << 20 /* room beyond what is needed; a long line */ };
+enum {
+	SPARE_MOST = 1 << 20, /* room beyond what is needed; a long line */
+	CORKED_MOST = 64 << 10,
+};
 
 int
 kn_out_open(struct kn_out *o, int fd, bool ordered, struct kn_err *e)
@@ -61,8 +63,6 @@ break_off(struct kn_out *o, int no)
 		return;
 	o->broken = no;
 	drop(o);
-	if (o->changed)
-		o->changed(o->ctx);
 }
 
 /* As much as goes without waiting: bytes, 0 when it would wait, -1 with errno. */
@@ -86,27 +86,6 @@ write_some(struct kn_out *o, const char *p, size_t n)
 	return r;
 }
 
-static void writable(void *ctx, int fd, short revents);
-
-/* Even with nothing to write we want to know that the reader has gone: its tasks need
- * not run to their end. */
-static void
-watch(struct kn_out *o, bool want)
-{
-	short events = want ? POLLOUT : POLLERR;
-	struct kn_err e = { 0 };
-
-	if (!o->sup || o->direct)
-		return;
-	if (o->broken)
-		events = 0;
-	if (events == o->watching)
-		return;
-	o->watching = events;
-	if (kn_sup_watch(o->sup, o->fd, events, writable, o, &e) < 0)
-		break_off(o, e.sys ? e.sys : EIO);
-}
-
 static void
 flush(struct kn_out *o)
 {
@@ -123,21 +102,7 @@ flush(struct kn_out *o)
 	}
 	if (o->at == o->end)
 		drop(o);
-	watch(o, o->at < o->end && !o->broken);
-}
-
-static void
-writable(void *ctx, int fd, short revents)
-{
-	struct kn_out *o = ctx;
-	bool full = !kn_out_room(o);
-
-	(void)fd;
-	if (revents & (POLLERR | POLLHUP))
-		break_off(o, EPIPE);
-	flush(o);
-	if (full && kn_out_room(o) && o->changed)
-		o->changed(o->ctx);
+	o->waiting = o->at < o->end && !o->broken;
 }
 
 static void
@@ -231,13 +196,24 @@ put_in_order(struct kn_out *o, uint64_t seq, char *line, size_t n)
 
 /* ---- outside ---- */
 
-void
-kn_out_attach(struct kn_out *o, struct kn_sup *s, void (*changed)(void *ctx), void *ctx)
+/* Even with nothing to write we want to know that the reader has gone: its tasks need
+ * not run to their end. */
+int
+kn_out_events(const struct kn_out *o)
 {
-	o->sup = s;
-	o->changed = changed;
-	o->ctx = ctx;
-	watch(o, false);
+	if (o->direct || o->broken)
+		return -1;
+	return o->waiting ? POLLOUT : 0;
+}
+
+void
+kn_out_ready(struct kn_out *o, short revents)
+{
+	if (!revents)
+		return;
+	if (revents & (POLLERR | POLLHUP))
+		break_off(o, EPIPE);
+	flush(o);
 }
 
 void
@@ -248,7 +224,15 @@ kn_out_put(struct kn_out *o, uint64_t seq, char *line, size_t n)
 	} else {
 		append(o, line, n);
 	}
-	if (o->watching != POLLOUT)
+	if (!o->waiting && (!o->corked || o->end - o->at >= CORKED_MOST))
+		flush(o);
+}
+
+void
+kn_out_cork(struct kn_out *o, bool on)
+{
+	o->corked = on;
+	if (!on && !o->waiting)
 		flush(o);
 }
 
@@ -264,8 +248,6 @@ kn_out_finish(struct kn_out *o)
 {
 	struct pollfd pfd = { .fd = o->fd, .events = POLLOUT };
 
-	o->sup = NULL;
-	o->changed = NULL; /* nobody is left to be told */
 	flush(o);
 	while (!o->broken && o->at < o->end) {
 		if (poll(&pfd, 1, -1) < 0 && errno != EINTR)

@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 struct kn_err;
-struct kn_sup;
 
 enum {
 	KN_OUT_BYTES_MAX = 8 << 20, /* queued, before accepting pauses */
@@ -31,25 +30,26 @@ struct kn_out {
 	bool direct; /* a regular file: a write never waits for anybody */
 	bool socket;
 	bool ordered;
-	struct kn_sup *sup;
-	short watching; /* POLLOUT, POLLERR, 0: not at all */
+	bool waiting; /* it would not take more: kn_out_ready() goes on */
+	bool corked;
 	char *buf;
 	size_t at, end, cap;
 	int broken;		  /* errno of the failed write, 0: none */
 	struct kn_out_held *held; /* ring: [next_seq % held_cap] is the next one out */
 	uint64_t next_seq;
 	size_t held_cap, held_n, held_bytes;
-	void *ctx;
-	void (*changed)(void *ctx); /* there is room again, or broken was set */
 };
 
 /* fd is borrowed. */
 int kn_out_open(struct kn_out *o, int fd, bool ordered, struct kn_err *e);
-/* From here on the loop may call us. */
-void kn_out_attach(
-    struct kn_out *o, struct kn_sup *s, void (*changed)(void *ctx), void *ctx);
+/* What to poll fd for: POLLOUT, 0 (only that the reader goes), -1: not at all. */
+int kn_out_events(const struct kn_out *o);
+/* The poll's answer. */
+void kn_out_ready(struct kn_out *o, short revents);
 /* Takes line (malloc'ed). seq counts from 0 without gaps. */
 void kn_out_put(struct kn_out *o, uint64_t seq, char *line, size_t n);
+/* While on, lines are put together before they are written, up to some 64 KiB. */
+void kn_out_cork(struct kn_out *o, bool on);
 bool kn_out_room(const struct kn_out *o);
 /* After the loop: write what is left, waiting for the reader. 0, or -1 if broken. */
 int kn_out_finish(struct kn_out *o);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <knit/pool.h>
+
 #include "cmd/cmd.h"
 #include "cmd/opt.h"
 #include "ipc/err.h"
@@ -33,9 +35,9 @@ list(void)
 }
 
 static int
-show(const struct kn_policy *p)
+show(struct knit_policy *p)
 {
-	char *text = kn_policy_text(p);
+	char *text = knit_policy_text(p);
 	size_t n = text ? strlen(text) : 0;
 	int rc = KN_EXIT_OURS;
 
@@ -52,7 +54,7 @@ static int
 show_or_check(const char *verb, int argc, char **argv)
 {
 	bool check = strcmp(verb, "check") == 0;
-	struct kn_policy *p = NULL;
+	struct knit_policy *p = NULL;
 	struct kn_run_opts o;
 	struct kn_err e = { 0 };
 	char line[128];
@@ -63,18 +65,18 @@ show_or_check(const char *verb, int argc, char **argv)
 	} else if (o.help) {
 		rc = kn_say_out(NULL, help_text, strlen(help_text)) < 0 ? KN_EXIT_OURS
 									: KN_EXIT_OK;
-	} else if (kn_policy_load(o.src, o.src_n, &p, &e) < 0) {
+	} else if (!(p = kn_opt_policy(&o, &e))) {
 		rc = kn_say_error(NULL, &e);
 		if (check && e.kind != KN_EK_HOST)
 			rc = KN_EXIT_NOT_ALL_OK;
 	} else if (check) {
-		int n = snprintf(line, sizeof line, "ok %s\n", kn_policy_hash(p));
+		int n = snprintf(line, sizeof line, "ok %s\n", knit_policy_hash(p));
 
 		rc = kn_say_out(NULL, line, (size_t)n) < 0 ? KN_EXIT_OURS : KN_EXIT_OK;
 	} else {
 		rc = show(p);
 	}
-	kn_policy_free(p);
+	knit_policy_free(p);
 	kn_opt_fini(&o);
 	return rc;
 }

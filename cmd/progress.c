@@ -27,7 +27,7 @@ kn_progress_open(struct kn_progress *p, bool quiet, bool json, bool calls)
 }
 
 void
-kn_progress_count(struct kn_progress *p, const struct kn_outcome *o)
+kn_progress_count(struct kn_progress *p, const struct knit_outcome *o)
 {
 	p->verdicts[o->verdict]++;
 	p->cpu_us += o->cpu_us;
@@ -38,7 +38,7 @@ kn_progress_total(const struct kn_progress *p)
 {
 	uint64_t n = 0;
 
-	for (unsigned i = 0; i < KN_V_N; i++)
+	for (unsigned i = 0; i < KNIT_VERDICT_N; i++)
 		n += p->verdicts[i];
 	return n;
 }
@@ -79,10 +79,10 @@ kn_progress_show(struct kn_progress *p, uint64_t running, uint64_t waiting)
 	n = snprintf(text, sizeof text, "%llu done, %llu running, %llu waiting, %.0f/s",
 	    (unsigned long long)done, (unsigned long long)running,
 	    (unsigned long long)waiting, p->rate);
-	for (unsigned i = 0; i < KN_V_N; i++) {
+	for (unsigned i = 0; i < KNIT_VERDICT_N; i++) {
 		if (p->verdicts[i] && n < TEXT_MAX / 2)
 			n += snprintf(text + n, sizeof text - (size_t)n, "  %s %llu",
-			    kn_verdict_name((enum kn_verdict)i),
+			    knit_verdict_name((enum knit_verdict)i),
 			    (unsigned long long)p->verdicts[i]);
 	}
 	text[columns() - 1] = '\0'; /* a line that wraps could not be taken away */
@@ -105,24 +105,24 @@ color_of(const struct kn_progress *p, unsigned verdict)
 {
 	if (!p->color)
 		return "";
-	return verdict == KN_V_OK ? "\x1b[32m" : "\x1b[31m";
+	return verdict == KNIT_OK ? "\x1b[32m" : "\x1b[31m";
 }
 
 /* For a reader of JSON lines, under the names of --report. */
 static void
-summary_json(const struct kn_progress *p, const struct kn_sup_counts *c)
+summary_json(const struct kn_progress *p, const struct knit_pool_counts *c)
 {
-	char text[48 * (KN_V_N + 8)];
+	char text[48 * (KNIT_VERDICT_N + 8)];
 	size_t n;
 
 	n = (size_t)snprintf(text, sizeof text,
 	    "{\"who\":\"knit-sandbox\",\"summary\":{\"answered\":%llu,\"verdicts\":{",
 	    (unsigned long long)kn_progress_total(p));
-	for (unsigned i = 0, first = 1; i < KN_V_N; i++) {
+	for (unsigned i = 0, first = 1; i < KNIT_VERDICT_N; i++) {
 		if (!p->verdicts[i])
 			continue;
 		n += (size_t)snprintf(text + n, sizeof text - n, "%s\"%s\":%llu",
-		    first ? "" : ",", kn_verdict_name(i),
+		    first ? "" : ",", knit_verdict_name((enum knit_verdict)i),
 		    (unsigned long long)p->verdicts[i]);
 		first = 0;
 	}
@@ -133,17 +133,17 @@ summary_json(const struct kn_progress *p, const struct kn_sup_counts *c)
 		    (unsigned long long)(p->cpu_us / 1000));
 	snprintf(text + n, sizeof text - n,
 	    ",\"workers\":%u,\"workers_lost\":%llu,\"failed_launches\":%llu}}\n",
-	    c->workers, (unsigned long long)c->worker_lost,
+	    c->workers, (unsigned long long)c->workers_lost,
 	    (unsigned long long)c->failed_launches);
 	say(text);
 }
 
 void
-kn_progress_summary(struct kn_progress *p, const struct kn_sup_counts *c)
+kn_progress_summary(struct kn_progress *p, const struct knit_pool_counts *c)
 {
 	double wall = (double)(kn_clock_now() - p->start_ns) / 1e9;
 	uint64_t total = kn_progress_total(p);
-	char text[96 * (KN_V_N + 4)];
+	char text[96 * (KNIT_VERDICT_N + 4)];
 	size_t n = 0;
 
 	if (p->json) {
@@ -151,11 +151,11 @@ kn_progress_summary(struct kn_progress *p, const struct kn_sup_counts *c)
 		return;
 	}
 	kn_progress_clear(p);
-	for (unsigned i = 0; i < KN_V_N; i++) {
+	for (unsigned i = 0; i < KNIT_VERDICT_N; i++) {
 		if (p->verdicts[i])
 			n += (size_t)snprintf(text + n, sizeof text - n,
 			    "  %s%-18s%s %8llu\n", color_of(p, i),
-			    kn_verdict_name((enum kn_verdict)i),
+			    knit_verdict_name((enum knit_verdict)i),
 			    p->color ? "\x1b[0m" : "",
 			    (unsigned long long)p->verdicts[i]);
 	}
@@ -167,9 +167,9 @@ kn_progress_summary(struct kn_progress *p, const struct kn_sup_counts *c)
 		    (double)p->cpu_us / 1e6);
 	n += (size_t)snprintf(text + n, sizeof text - n, ", %u worker%s\n", c->workers,
 	    c->workers == 1 ? "" : "s");
-	if (c->worker_lost)
+	if (c->workers_lost)
 		n += (size_t)snprintf(text + n, sizeof text - n, "  %-18s %8llu\n",
-		    "workers lost", (unsigned long long)c->worker_lost);
+		    "workers lost", (unsigned long long)c->workers_lost);
 	if (c->failed_launches)
 		snprintf(text + n, sizeof text - n, "  %-18s %8llu\n",
 		    "failed launches", (unsigned long long)c->failed_launches);

@@ -1,34 +1,32 @@
-/* cmd/run.c: knit-sandbox run: options and policy, then run_single.c or run_batch.c. */
+/* cmd/run.c: knit-sandbox run: options, policy and pool, then run_single.c, run_call.c
+ * or run_batch.c.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cmd/delegate.h"
 #include "cmd/run_int.h"
 #include "ipc/fd.h"
-#include "sandbox/policy.h"
-#include "supervisor/log.h"
-
-extern char **environ;
 
 static int
 set_debug(struct kn_run *r, const char *list, const char *from, struct kn_err *e)
 {
-	const char *bad = "";
-	int bad_n = 0;
+	struct knit_error err = KNIT_ERROR_NONE;
 
-	if (kn_log_mask(list, &r->sup.debug, &bad, &bad_n) == 0)
-		return 0;
-	return kn_opt_refuse(e,
-	    "namespaces: host, lifecycle, signals, imports, sandbox, policy, or * for "
-	    "all",
-	    "%s: unknown namespace \"%.*s\"", from, bad_n, bad);
+	if (knit_debug_check(list, &err) < 0) {
+		kn_say_take(e, &err);
+		return kn_err_wrap(e, "%s", from);
+	}
+	r->how.debug = list;
+	r->how.debug_fd = STDERR_FILENO;
+	return 0;
 }
 
 /* Debug lines asked for by KNIT_DEBUG must not make every run fail when it holds
@@ -50,8 +48,10 @@ choose_debug(struct kn_run *r, struct kn_err *e)
 static int
 check_kind(const struct kn_run *r, struct kn_err *e)
 {
-	bool module = r->policy->pool.kind == KN_KIND_MODULE;
+	char *kind = knit_policy_word(r->policy, "/pool/kind");
+	bool module = kind && strcmp(kind, "module") == 0;
 
+	free(kind);
 	if (r->opt.call && !module)
 		return kn_opt_refuse(
 		    e, "add --module FILE.so", "--call: there is no module to call");
@@ -61,24 +61,33 @@ check_kind(const struct kn_run *r, struct kn_err *e)
 	return 0;
 }
 
+static bool
+is_one_of(const char *word, const char *const *words)
+{
+	while (*words && strcmp(*words, word) != 0)
+		words++;
+	return *words != NULL;
+}
+
 /* KNIT_STEAL and KNIT_STEAL_CLAIM stand for --steal and /pool/claim where nobody said
  * anything. */
 static int
 choose_steal(struct kn_run *r, struct kn_err *e)
 {
+	static const char *const steals[] = { "auto", "shared", "brokered", "off",
+		NULL };
+	static const char *const claims[] = { "auto", "dekker", "cas-mask", NULL };
 	const char *steal = getenv("KNIT_STEAL"), *claim = getenv("KNIT_STEAL_CLAIM");
 
-	if (steal && *steal && !kn_policy_named(r->policy, "/pool/steal")) {
-		r->sup.steal = kn_steal_parse(steal);
-		r->sup.steal_set = true;
-		if (r->sup.steal < 0)
+	if (steal && *steal && !knit_policy_named(r->policy, "/pool/steal")) {
+		r->how.steal = steal;
+		if (!is_one_of(steal, steals))
 			return kn_opt_refuse(e, "one of auto, shared, brokered and off",
 			    "KNIT_STEAL: \"%.40s\" is not supported", steal);
 	}
-	if (claim && *claim && !kn_policy_named(r->policy, "/pool/claim")) {
-		r->sup.claim = kn_claims_parse(claim);
-		r->sup.claim_set = true;
-		if (r->sup.claim < 0)
+	if (claim && *claim && !knit_policy_named(r->policy, "/pool/claim")) {
+		r->how.claim = claim;
+		if (!is_one_of(claim, claims))
 			return kn_opt_refuse(e, "one of auto, dekker and cas-mask",
 			    "KNIT_STEAL_CLAIM: \"%.40s\" is not supported", claim);
 	}
@@ -100,6 +109,8 @@ static const char *
 other_use(const struct kn_run *r, const char *option, const struct stat *st)
 {
 	const struct kn_run_opts *o = &r->opt;
+	char *module;
+	bool same;
 
 	if (!S_ISREG(st->st_mode))
 		return NULL;
@@ -109,10 +120,13 @@ other_use(const struct kn_run *r, const char *option, const struct stat *st)
 		return "--stdin";
 	if (o->input && o->input[0] == '@' && is_file(st, o->input + 1))
 		return "--input";
-	if (is_file(st, r->policy->pool.module))
+	module = knit_policy_word(r->policy, "/pool/module");
+	same = is_file(st, module);
+	free(module);
+	if (same)
 		return "the module";
 	for (size_t i = 0; i < o->src_n; i++) {
-		if (o->src[i].type == KN_SRC_NAMED && is_file(st, o->src[i].text))
+		if (o->src[i].type == KN_OPT_NAMED && is_file(st, o->src[i].text))
 			return "--policy";
 	}
 	if (strcmp(option, "--trace") != 0 && is_file(st, o->trace))
@@ -147,8 +161,7 @@ open_outputs(struct kn_run *r, struct kn_err *e)
 	if (r->opt.trace) {
 		if (open_output(r, "--trace", r->opt.trace, &r->trace_fd, e) < 0)
 			return -1;
-		r->sup.trace_on = true;
-		r->sup.trace_fd = r->trace_fd;
+		r->how.trace_fd = r->trace_fd;
 	}
 	if (r->opt.report && strcmp(r->opt.report, "-") == 0)
 		r->report_fd = STDOUT_FILENO;
@@ -156,37 +169,6 @@ open_outputs(struct kn_run *r, struct kn_err *e)
 		 open_output(r, "--report", r->opt.report, &r->report_fd, e) < 0)
 		return -1;
 	return 0;
-}
-
-static void
-stop_signals(sigset_t *set)
-{
-	sigemptyset(set);
-	sigaddset(set, SIGINT);
-	sigaddset(set, SIGTERM);
-	sigaddset(set, SIGHUP);
-	sigaddset(set, SIGQUIT);
-}
-
-void
-kn_run_hold_signals(struct kn_run *r)
-{
-	sigset_t set;
-
-	stop_signals(&set);
-	sigprocmask(SIG_BLOCK, &set, &r->mask);
-}
-
-void
-kn_run_free_signals(const struct kn_run *r)
-{
-	const struct timespec now = { 0, 0 };
-	sigset_t set;
-
-	stop_signals(&set);
-	while (sigtimedwait(&set, NULL, &now) > 0)
-		;
-	sigprocmask(SIG_SETMASK, &r->mask, NULL);
 }
 
 int
@@ -214,21 +196,119 @@ kn_run_report(struct kn_run *r, char *text, size_t n)
 	return rc;
 }
 
-void
-kn_run_tell_layers(const struct kn_run *r, const struct kn_layers *l)
+int
+kn_run_report_job(struct kn_run *r, const struct knit_job *job)
 {
+	unsigned flags = r->report_fd == STDOUT_FILENO && isatty(STDOUT_FILENO)
+			     ? KNIT_JSON_ASCII
+			     : 0;
+	size_t n = 0;
+	char *text;
+
+	if (r->report_fd < 0)
+		return 0;
+	text = knit_job_json(job, r->policy, flags, &n);
+	return kn_run_report(r, text, n);
+}
+
+int
+kn_run_failed(struct kn_run *r, struct knit_job *job, const struct kn_err *e)
+{
+	kn_say_error(&r->voice, e);
+	if (job && (knit_job_outcome(job) ||
+		       knit_job_give_up(job, KNIT_LAUNCH_FAILED, e->msg) == 0))
+		(void)kn_run_report_job(r, job);
+	return KN_EXIT_OURS;
+}
+
+/* ---- the pool ---- */
+
+/* One line for each layer that something weaker stands in for. */
+static void
+tell_layers(const struct kn_run *r)
+{
+	const char *name;
 	char text[400];
 	size_t n = 0;
 
-	for (unsigned i = 0; i < KN_LAYER_N; i++) {
-		if (l->state[i] == KN_LAYER_DEGRADED && n < sizeof text)
-			n += (size_t)snprintf(text + n, sizeof text - n, "%s%s",
-			    n ? ", " : "", kn_layer_name((enum kn_layer)i));
+	for (size_t i = 0; (name = knit_layer_name(i)); i++) {
+		if (strcmp(knit_pool_layer(r->pool, name), "degraded") == 0 &&
+		    n < sizeof text)
+			n += (size_t)snprintf(
+			    text + n, sizeof text - n, "%s%s", n ? ", " : "", name);
 	}
 	if (n > 0 && !r->voice.quiet)
 		kn_say(&r->voice,
 		    "not enforced by the kernel here, something weaker stands in: %s",
 		    text);
+}
+
+/* A pipe that says it can be written takes PIPE_BUF bytes without waiting; and nobody
+ * who does not read what modules print holds us up. */
+static bool
+show(unsigned worker, const char *text)
+{
+	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
+	char line[PIPE_BUF];
+	int n = snprintf(line, sizeof line, "w%u: %s\n", worker, text);
+
+	if (n < 0 || poll(&p, 1, 0) != 1 || !(p.revents & POLLOUT))
+		return false;
+	(void)kn_fd_write_all(
+	    STDERR_FILENO, line, n < (int)sizeof line ? (size_t)n : sizeof line - 1);
+	return true;
+}
+
+static void
+on_say(void *ctx, unsigned worker, const char *line)
+{
+	struct kn_run *r = ctx;
+	uint64_t *unread = &r->unread[worker % 256];
+	char gap[64];
+
+	if (*unread > 0) {
+		snprintf(gap, sizeof gap, "(%llu lines are not shown)",
+		    (unsigned long long)*unread);
+		if (show(worker, gap))
+			*unread = 0;
+	}
+	if (*unread > 0 || !show(worker, line))
+		++*unread;
+}
+
+int
+kn_run_open(struct kn_run *r, struct kn_err *e)
+{
+	struct knit_error err = KNIT_ERROR_NONE;
+
+	r->how.say = on_say;
+	r->how.say_ctx = r;
+	r->how.flags |= KNIT_POOL_RAISE_NOFILE | KNIT_POOL_LAZY |
+			KNIT_POOL_MOVE_CGROUP | KNIT_POOL_OWN_PROCESS;
+	if (knit_pool_open(r->policy, &r->how, &r->pool, &err) < 0) {
+		r->pool = NULL;
+		return kn_say_take(e, &err);
+	}
+	tell_layers(r);
+	return 0;
+}
+
+void
+kn_run_close(struct kn_run *r)
+{
+	(void)knit_pool_close(r->pool);
+	r->pool = NULL;
+}
+
+int
+kn_run_submit(struct kn_run *r, struct knit_job *job, struct kn_err *e)
+{
+	struct knit_error err = KNIT_ERROR_NONE;
+
+	if (knit_pool_submit(r->pool, job, &err) < 0 ||
+	    knit_pool_drain(r->pool, &err) < 0)
+		return kn_say_take(e, &err);
+	return 0;
 }
 
 /* ---- dry run ---- */
@@ -258,17 +338,19 @@ print_quoted(FILE *f, const char *arg)
 static int
 dry_run(struct kn_run *r)
 {
-	const char *const *argv;
+	struct knit_error err = KNIT_ERROR_NONE;
 	struct kn_err e = { 0 };
-	struct kn_sup *s;
+	const char **argv = knit_policy_command(r->policy, &err);
 	char *text = NULL, *policy;
 	size_t n = 0;
 	FILE *f;
 	int rc = KN_EXIT_OURS;
 
-	if (kn_sup_dry_run(r->policy, &r->host, &argv, &s, &e) < 0)
+	if (!argv) {
+		kn_say_take(&e, &err);
 		return kn_say_error(&r->voice, &e);
-	policy = kn_policy_text(r->policy);
+	}
+	policy = knit_policy_text(r->policy);
 	f = open_memstream(&text, &n);
 	if (f) {
 		for (size_t i = 0; argv[i]; i++) {
@@ -286,7 +368,7 @@ dry_run(struct kn_run *r)
 		rc = KN_EXIT_OK;
 	free(policy);
 	free(text);
-	kn_sup_close(s);
+	free(argv);
 	return rc;
 }
 
@@ -295,14 +377,13 @@ dry_run(struct kn_run *r)
 static int
 prepare(struct kn_run *r, struct kn_err *e)
 {
+	knit_pool_options_init(&r->how, sizeof r->how);
 	if (choose_debug(r, e) < 0)
 		return -1;
-	r->sup.log_json = r->opt.log_json;
-	r->sup.handle_signals = true;
-	if (kn_policy_load(r->opt.src, r->opt.src_n, &r->policy, e) < 0 ||
-	    check_kind(r, e) < 0 || choose_steal(r, e) < 0 ||
-	    kn_host_probe(&r->host, e) < 0 ||
-	    kn_env_build(&r->env, r->policy, (const char *const *)environ, e) < 0)
+	if (r->opt.log_json)
+		r->how.flags |= KNIT_POOL_DEBUG_JSON;
+	r->policy = kn_opt_policy(&r->opt, e);
+	if (!r->policy || check_kind(r, e) < 0 || choose_steal(r, e) < 0)
 		return -1;
 	return r->opt.dry_run ? 0 : open_outputs(r, e);
 }
@@ -351,14 +432,16 @@ run(struct kn_run *r, int argc, char **argv)
 int
 kn_cmd_run(int argc, char **argv, unsigned closed)
 {
-	struct kn_run r = { .closed = closed, .trace_fd = -1, .report_fd = -1 };
+	struct kn_run r = {
+		.closed = closed, .trace_fd = -1, .report_fd = -1, .sig_fd = -1
+	};
 	int rc = run(&r, argc, argv);
 
 	if (r.report_fd != STDOUT_FILENO)
 		kn_fd_close(&r.report_fd);
 	kn_fd_close(&r.trace_fd);
-	kn_env_fini(&r.env);
-	kn_policy_free(r.policy);
+	kn_fd_close(&r.sig_fd);
+	knit_policy_free(r.policy);
 	kn_opt_fini(&r.opt);
 	return rc;
 }

@@ -12,84 +12,54 @@
 #include "cmd/run_int.h"
 #include "ipc/clock.h"
 #include "ipc/fd.h"
-#include "sandbox/policy.h"
-#include "supervisor/batch.h"
 
 enum { PROGRESS_MS = 250 };
 
 struct batch {
 	struct kn_run *r;
-	struct kn_sup *sup;
-	struct kn_batch *lines;
+	struct knit_batch *lines;
 	struct kn_out out;
 	struct kn_progress progress;
-	struct kn_report how;
+	unsigned json; /* enum knit_json_flag */
 	int in;
-	uint32_t workers; /* the most that were ready at one time */
-	bool out_of_memory;
+	bool calls, reading, stopped, out_of_memory, failed;
+	struct kn_err reading_failed; /* kind NONE: it did not */
 };
 
-/* ---- callbacks ---- */
+/* ---- stopping ---- */
+
+/* Take nothing more; what runs has the policy's grace. */
+static void
+stop(struct batch *b)
+{
+	if (b->stopped)
+		return;
+	b->stopped = true;
+	kn_run_stop(b->r, false, 0);
+	knit_batch_stop(b->lines);
+}
+
+/* ---- results ---- */
 
 static void
-on_result(void *ctx, const struct kn_batch_result *res)
+on_result(void *ctx, const struct knit_batch_result *res)
 {
 	struct batch *b = ctx;
 	size_t n = 0;
-	char *text = kn_report_result(&b->how, res->id, res->line, res->outcome, &n);
+	char *text = knit_batch_json(b->lines, res, b->json, &n);
 
 	kn_progress_count(&b->progress, res->outcome);
-	if (b->sup) {
-		struct kn_sup_counts c;
-
-		kn_sup_count(b->sup, &c);
-		if (c.workers > b->workers)
-			b->workers = c.workers;
-	}
 	if (!text) {
 		b->out_of_memory = true;
-		kn_batch_stop(b->lines);
+		stop(b);
 		return;
 	}
-	if (b->how.ascii) /* both on the terminal: do not write into the line */
+	if (b->json & KNIT_JSON_ASCII) /* both on the terminal: not into the line */
 		kn_progress_clear(&b->progress);
 	kn_out_put(&b->out, res->seq, text, n);
-}
-
-static bool
-has_room(void *ctx)
-{
-	struct batch *b = ctx;
-
-	return kn_out_room(&b->out);
-}
-
-static void
-on_out_changed(void *ctx)
-{
-	struct batch *b = ctx;
-
-	if (b->out.broken)
-		kn_batch_stop(b->lines);
-	else
-		kn_batch_wake(b->lines);
-}
-
-static void
-on_tick(void *ctx)
-{
-	struct batch *b = ctx;
-	struct kn_batch_counts c;
-	struct kn_sup_counts s;
-	uint64_t live, running;
-
-	/* For the batch a task runs when it is handed over; most of those only lie
-	 * in the lanes of busy workers. */
-	kn_batch_count(b->lines, &c);
-	kn_sup_count(b->sup, &s);
-	live = c.waiting + c.running;
-	running = s.running < live ? s.running : live;
-	kn_progress_show(&b->progress, running, live - running);
+	knit_batch_pause(b->lines, !kn_out_room(&b->out));
+	if (b->out.broken || (b->r->opt.fail_fast && res->outcome->verdict != KNIT_OK))
+		stop(b);
 }
 
 /* ---- the run ---- */
@@ -116,76 +86,165 @@ open_input(struct batch *b, struct kn_err *e)
 }
 
 static int
-open_all(struct batch *b, struct kn_err *e)
+open_lines(struct batch *b, struct kn_err *e)
 {
-	const struct kn_batch_ops ops = {
-		.ctx = b, .result = on_result, .room = has_room
-	};
-	struct kn_run *r = b->r;
-	const struct kn_batch_options o = {
-		.fd = b->in,
-		.policy = r->policy,
-		.env = (const char *const *)r->env.v,
-		.env_n = r->env.n,
-		.cwd = r->opt.workdir,
-		.keep_dir = r->opt.keep_dir,
-		.retries = r->policy->pool.retries,
-		.fail_fast = r->opt.fail_fast,
-	};
-	struct kn_sup_callbacks cb;
+	struct knit_error err = KNIT_ERROR_NONE;
+	struct knit_batch_options o;
 
-	if (kn_out_open(&b->out, STDOUT_FILENO, r->opt.ordered, e) < 0)
-		return -1;
-	if (kn_batch_open(&o, &ops, &b->lines, e) < 0)
-		return r->opt.keep_dir ? kn_err_wrap(e, "--keep") : -1;
-	r->sup.cwd = r->opt.workdir; /* of a module; tasks have their own */
-	kn_batch_callbacks(b->lines, &cb);
-	if (kn_sup_open(r->policy, &r->host, &r->sup, &cb, &b->sup, e) < 0)
-		return -1;
-	kn_run_tell_layers(r, kn_sup_layers(b->sup));
-	if (kn_sup_remark(b->sup)[0] && !r->voice.quiet)
-		kn_say(&r->voice, "%s", kn_sup_remark(b->sup));
-	kn_out_attach(&b->out, b->sup, on_out_changed, b);
-	if (b->progress.line)
-		kn_sup_every(b->sup, PROGRESS_MS, on_tick, b);
-	return kn_batch_start(b->lines, b->sup, e);
+	knit_batch_options_init(&o, sizeof o);
+	o.cwd = b->r->opt.workdir;
+	o.keep_dir = b->r->opt.keep_dir;
+	o.result = on_result;
+	o.ctx = b;
+	if (knit_batch_open(b->r->pool, &o, &b->lines, &err) == 0)
+		return 0;
+	kn_say_take(e, &err);
+	return b->r->opt.keep_dir ? kn_err_wrap(e, "--keep") : -1;
 }
 
 static int
-summary_report(
-    struct batch *b, const struct kn_sup_counts *c, int signo, const char *error)
+open_all(struct batch *b, struct kn_err *e)
 {
+	struct kn_run *r = b->r;
+
+	if (kn_run_hold_signals(r, e) < 0 ||
+	    kn_out_open(&b->out, STDOUT_FILENO, r->opt.ordered, e) < 0)
+		return -1;
+	r->how.cwd = r->opt.workdir; /* of a module; tasks have their own */
+	if (kn_run_open(r, e) < 0)
+		return -1;
+	if (knit_pool_remark(r->pool)[0] && !r->voice.quiet)
+		kn_say(&r->voice, "%s", knit_pool_remark(r->pool));
+	return open_lines(b, e);
+}
+
+static void
+read_lines(struct batch *b)
+{
+	struct knit_error err = KNIT_ERROR_NONE;
+
+	if (!b->reading || knit_batch_read(b->lines, b->in, &err) >= 0)
+		return;
+	b->reading = false;
+	if (err.kind == KNIT_E_NONE)
+		return;
+	kn_say_take(&b->reading_failed, &err);
+	kn_err_wrap(&b->reading_failed, "--tasks %s", b->r->opt.tasks);
+}
+
+/* What there is to do, then a wait for more. */
+static void
+wait_for_all(struct batch *b)
+{
+	struct pollfd v[2] = {
+		{ .fd = -1, .events = POLLIN },
+		{ .fd = b->out.fd },
+	};
+	uint64_t by = 0;
+	int events = kn_out_events(&b->out);
+
+	if (b->reading && knit_batch_wants(b->lines))
+		v[0].fd = b->in;
+	if (events < 0)
+		v[1].fd = -1;
+	else
+		v[1].events = (short)events;
+	if (b->progress.line)
+		by = b->progress.shown_ns + PROGRESS_MS * KN_MS_NS;
+	kn_run_wait(b->r, v, 2, by);
+	kn_out_ready(&b->out, v[1].revents);
+	if (b->out.broken || b->r->stop_level > 0)
+		stop(b);
+	if (v[0].revents)
+		read_lines(b);
+}
+
+/* For the batch a task runs when it is handed over; most of those only lie in the lanes
+ * of busy workers. */
+static void
+show_progress(struct batch *b, const struct knit_batch_counts *c)
+{
+	struct knit_pool_counts p = { .size = sizeof p };
+	uint64_t live = c->waiting + c->running, running;
+
+	if (!b->progress.line ||
+	    kn_clock_now() < b->progress.shown_ns + PROGRESS_MS * KN_MS_NS)
+		return;
+	(void)knit_pool_count(b->r->pool, &p, NULL);
+	running = p.running < live ? p.running : live;
+	kn_progress_show(&b->progress, running, live - running);
+}
+
+/* Until the pool has ended. 0, or -1 with e. */
+static int
+run(struct batch *b, struct kn_err *e)
+{
+	struct knit_batch_counts c = { .size = sizeof c };
+	struct knit_error err = KNIT_ERROR_NONE;
+	bool drained = false;
+	int rc;
+
+	b->reading = true;
+	for (;;) {
+		rc = knit_pool_wait_end(b->r->pool, 0, &err);
+		knit_batch_pause(b->lines, !kn_out_room(&b->out));
+		kn_out_cork(&b->out, true);
+		(void)knit_batch_work(b->lines, NULL);
+		kn_out_cork(&b->out, false);
+		if (b->out.broken)
+			stop(b);
+		if (rc != 0)
+			break;
+		knit_batch_count(b->lines, &c, NULL);
+		if (c.ended && c.waiting == 0 && !drained) {
+			drained = true; /* workers may end while the last task runs */
+			knit_pool_drain(b->r->pool, NULL);
+			continue;
+		}
+		show_progress(b, &c);
+		wait_for_all(b);
+	}
+	return rc < 0 ? kn_say_take(e, &err) : 0;
+}
+
+static int
+summary_report(struct batch *b, const struct knit_pool_counts *c, const char *error)
+{
+	const struct kn_run *r = b->r;
 	const struct kn_report_batch sum = {
 		.verdicts = b->progress.verdicts,
 		.wall_ms = (kn_clock_now() - b->progress.start_ns) / KN_MS_NS,
 		.cpu_ms = b->progress.cpu_us / 1000,
-		.workers = b->workers,
-		.workers_lost = c->worker_lost,
+		.workers = c->workers,
+		.workers_lost = c->workers_lost,
 		.failed_launches = c->failed_launches,
 		.doorbell_missed = c->doorbell_missed,
-		.layers = b->sup ? kn_sup_layers(b->sup) : NULL,
-		.signal = signo,
+		.pool = r->pool,
+		.policy = knit_policy_hash(r->policy),
+		.signal = r->signo,
 		.error = error,
+		.calls = b->calls,
+		.ascii = (b->json & KNIT_JSON_ASCII) != 0,
 	};
 	size_t n = 0;
 	char *text;
 
-	if (b->r->report_fd < 0)
+	if (r->report_fd < 0)
 		return 0;
-	text = kn_report_summary(&b->how, &sum, &n);
+	text = kn_report_summary(&sum, &n);
 	return kn_run_report(b->r, text, n);
 }
 
 static int
-exit_of(const struct batch *b, bool failed, int signo)
+exit_of(const struct batch *b)
 {
 	if (b->out.broken == EPIPE)
 		return KN_EXIT_SIGNAL + SIGPIPE;
-	if (signo)
-		return KN_EXIT_SIGNAL + signo;
-	if (failed || b->out.broken || b->out_of_memory)
+	if (b->r->signo)
+		return KN_EXIT_SIGNAL + b->r->signo;
+	if (b->failed || b->out.broken || b->out_of_memory)
 		return KN_EXIT_OURS;
-	return kn_progress_total(&b->progress) == b->progress.verdicts[KN_V_OK]
+	return kn_progress_total(&b->progress) == b->progress.verdicts[KNIT_OK]
 		   ? KN_EXIT_OK
 		   : KN_EXIT_NOT_ALL_OK;
 }
@@ -194,9 +253,6 @@ exit_of(const struct batch *b, bool failed, int signo)
 static void
 finish_output(struct batch *b)
 {
-	const struct sigaction ignore = { .sa_handler = SIG_IGN };
-
-	sigaction(SIGPIPE, &ignore, NULL); /* the supervisor has put it back */
 	if (kn_out_finish(&b->out) == 0 || b->out.broken == EPIPE)
 		return;
 	kn_progress_clear(&b->progress);
@@ -205,9 +261,9 @@ finish_output(struct batch *b)
 
 /* Who stops a batch sees of its lines only those that were accepted. */
 static void
-tell_unread(const struct batch *b, const struct kn_batch_counts *c)
+tell_unread(const struct batch *b, const struct knit_batch_counts *c)
 {
-	if (!c->eof && !b->out.broken && !b->r->voice.quiet)
+	if (!c->ended && !b->out.broken && !b->r->voice.quiet)
 		kn_say(&b->r->voice,
 		    "stopped before the last line: %llu were taken, the others not "
 		    "even read",
@@ -219,67 +275,52 @@ go(struct batch *b)
 {
 	struct kn_run *r = b->r;
 	struct kn_err e = { 0 };
-	struct kn_sup_counts c = { 0 };
-	struct kn_batch_counts lines = { .eof = true };
-	const struct kn_err *reading;
-	bool failed = false;
-	int signo = 0;
+	struct knit_pool_counts c = { .size = sizeof c };
+	struct knit_batch_counts lines = { .size = sizeof lines };
 
 	if (open_input(b, &e) < 0)
 		return kn_say_error(&r->voice, &e);
-	kn_run_hold_signals(r);
-	if (open_all(b, &e) < 0 || kn_sup_run(b->sup, &signo, &e) < 0)
-		failed = true;
-	if (b->lines) {
-		kn_batch_finish(b->lines, failed ? KN_V_LAUNCH_FAILED : KN_V_CANCELLED,
-		    failed ? e.msg : "stopped before it began");
-		reading = kn_batch_error(b->lines);
-		if (reading && !failed) {
-			e = *reading;
-			kn_err_wrap(&e, "--tasks %s", r->opt.tasks);
-			failed = true;
-		}
-		kn_batch_count(b->lines, &lines);
+	b->failed = open_all(b, &e) < 0 || run(b, &e) < 0;
+	if (!b->failed && b->reading_failed.kind != KN_EK_NONE) {
+		e = b->reading_failed;
+		b->failed = true;
 	}
-	if (b->sup)
-		kn_sup_count(b->sup, &c);
+	lines.ended = knit_batch_count(b->lines, &lines, NULL) < 0 || lines.ended;
+	(void)knit_pool_count(r->pool, &c, NULL);
 	kn_progress_clear(&b->progress);
-	if (failed)
+	if (b->failed)
 		kn_say_error(&r->voice, &e);
 	if (b->out_of_memory)
 		kn_say(&r->voice, "results: out of memory");
-	if (summary_report(b, &c, signo, failed ? e.msg : "") < 0)
-		failed = true;
-	kn_sup_close(b->sup);
-	b->sup = NULL;
-	kn_batch_close(b->lines);
+	if (summary_report(b, &c, b->failed ? e.msg : "") < 0)
+		b->failed = true;
+	knit_batch_close(b->lines);
 	b->lines = NULL;
+	kn_run_close(r);
 	kn_run_free_signals(r); /* a reader that never comes is the caller's to end */
 	finish_output(b);
-	if (!r->voice.quiet && !failed)
+	if (!r->voice.quiet && !b->failed)
 		kn_progress_summary(&b->progress, &c);
-	if (!failed)
+	if (!b->failed)
 		tell_unread(b, &lines);
-	return exit_of(b, failed, signo);
+	return exit_of(b);
 }
 
 int
 kn_run_batch(struct kn_run *r)
 {
 	struct batch b = { .r = r, .in = -1, .out = { .fd = -1 } };
+	char *kind;
 	int rc;
 
-	b.how = (struct kn_report){
-		.policy = kn_policy_hash(r->policy),
-		.ascii = isatty(STDOUT_FILENO),
-		.streams = true,
-		.contents = true,
-		.calls = r->policy->pool.kind == KN_KIND_MODULE,
-	};
-	kn_progress_open(&b.progress, r->voice.quiet, r->voice.json, b.how.calls);
+	b.json = KNIT_JSON_STREAMS | KNIT_JSON_FILES;
+	if (isatty(STDOUT_FILENO))
+		b.json |= KNIT_JSON_ASCII;
+	kind = knit_policy_word(r->policy, "/pool/kind");
+	b.calls = kind && strcmp(kind, "module") == 0;
+	free(kind);
+	kn_progress_open(&b.progress, r->voice.quiet, r->voice.json, b.calls);
 	rc = go(&b);
-	kn_sup_close(b.sup);
-	kn_batch_close(b.lines);
 	kn_out_close(&b.out);
 	if (b.in > STDERR_FILENO)
 		kn_fd_close(&b.in);

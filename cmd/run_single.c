@@ -4,64 +4,56 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd/collect.h"
-#include "cmd/report.h"
 #include "cmd/run_int.h"
 #include "ipc/fd.h"
-#include "sandbox/policy.h"
 
 struct single {
 	struct kn_run *r;
-	struct kn_sup *sup;
+	struct knit_job *job;
+	const struct knit_outcome *o; /* NULL: not yet */
 	int out_dir;
-	bool answered;
-	enum kn_verdict verdict;
-	char error[320];
 	int exit_code;
-	struct {
-		uint64_t cap, total;
-	} cut[2]; /* of stdout and stderr; total 0: nothing was cut */
+	bool lost_told;
 };
 
 /* ---- what the end means ---- */
 
 int
-kn_run_exit_of(const struct kn_outcome *o)
+kn_run_exit_of(const struct knit_outcome *o)
 {
 	switch (o->verdict) {
-	case KN_V_OK:
-	case KN_V_EXIT:
+	case KNIT_OK:
+	case KNIT_EXIT:
 		return o->exit_code >= 0 ? o->exit_code : KN_EXIT_OURS;
-	case KN_V_SIGNAL:
-	case KN_V_DENIED:
+	case KNIT_SIGNAL:
+	case KNIT_DENIED:
 		return o->signal > 0 ? KN_EXIT_SIGNAL + o->signal
 				     : KN_EXIT_SIGNAL + SIGSYS;
-	case KN_V_TIMEOUT:
-	case KN_V_SOFT_TIMEOUT:
-	case KN_V_CPU_TIMEOUT:
-	case KN_V_QUEUE_TIMEOUT:
+	case KNIT_TIMEOUT:
+	case KNIT_SOFT_TIMEOUT:
+	case KNIT_CPU_TIMEOUT:
+	case KNIT_QUEUE_TIMEOUT:
 		return KN_EXIT_TIMEOUT;
-	case KN_V_MEMORY:
+	case KNIT_MEMORY:
 		return KN_EXIT_MEMORY;
-	case KN_V_NOT_FOUND:
+	case KNIT_NOT_FOUND:
 		return KN_EXIT_NOT_FOUND;
-	case KN_V_NOT_EXECUTABLE:
+	case KNIT_NOT_EXECUTABLE:
 		return KN_EXIT_NOT_EXECUTABLE;
-	case KN_V_OUTPUT_LIMIT:
-	case KN_V_TOO_LARGE:
-	case KN_V_CANCELLED:
-	case KN_V_SKIPPED:
-	case KN_V_WORKER_LOST:
-	case KN_V_LAUNCH_FAILED:
-	case KN_V_INVALID:
-	case KN_V_PROTOCOL_VIOLATION:
-	case KN_V_INTERNAL:
-	case KN_V_N:
+	case KNIT_OUTPUT_LIMIT:
+	case KNIT_TOO_LARGE:
+	case KNIT_CANCELLED:
+	case KNIT_SKIPPED:
+	case KNIT_WORKER_LOST:
+	case KNIT_LAUNCH_FAILED:
+	case KNIT_INVALID:
+	case KNIT_PROTOCOL_VIOLATION:
+	case KNIT_INTERNAL:
 		break;
 	}
 	return KN_EXIT_OURS;
@@ -73,34 +65,29 @@ hint_of(const struct single *s)
 {
 	const struct kn_run_opts *o = &s->r->opt;
 
-	if (s->verdict == KN_V_NOT_FOUND)
+	if (s->o->verdict == KNIT_NOT_FOUND)
 		return strchr(o->argv[0], '/')
 			   ? "your files are in there only if bound: --ro-bind "
 			     "SRC[:DST], --workdir DIR"
 			   : "it must be in the PATH inside; a program of yours needs "
 			     "a "
 			     "bind: --ro-bind SRC[:DST]";
-	if (s->verdict == KN_V_INVALID && o->workdir)
+	if (s->o->verdict == KNIT_INVALID && o->workdir)
 		return "--workdir is a directory inside: bind one there with "
 		       "--bind SRC:DIR, or leave it out for /task";
-	if (s->verdict == KN_V_DENIED)
+	if (s->o->verdict == KNIT_DENIED)
 		return "the kernel's log has the number of the call (dmesg: type=1326 "
 		       "... syscall=); see WHAT WAS REFUSED in knit-policy(5)";
 	return NULL;
 }
 
 static void
-tell_cut(const struct single *s)
+tell_cut(const struct kn_voice *v, const char *name, const struct knit_stream *s,
+    uint64_t passed)
 {
-	static const char *const name[] = { "stdout", "stderr" };
-
-	for (int i = 0; i < 2; i++) {
-		if (s->cut[i].total)
-			kn_say(&s->r->voice,
-			    "%s was cut: %llu of %llu bytes (/limits/task/%s)", name[i],
-			    (unsigned long long)s->cut[i].cap,
-			    (unsigned long long)s->cut[i].total, name[i]);
-	}
+	if (s->truncated)
+		kn_say(v, "%s was cut: %llu of %llu bytes (/limits/task/%s)", name,
+		    (unsigned long long)passed, (unsigned long long)s->total, name);
 }
 
 /* How a command ends by itself is its own business; anything else gets a line. */
@@ -110,125 +97,53 @@ tell(const struct single *s)
 	const struct kn_voice *v = &s->r->voice;
 	const char *hint = hint_of(s);
 
-	if (!v->quiet && s->verdict != KN_V_OUTPUT_LIMIT)
-		tell_cut(s);
-	if (s->verdict == KN_V_OK || s->verdict == KN_V_EXIT ||
-	    s->verdict == KN_V_SIGNAL)
+	if (!v->quiet && s->o->verdict != KNIT_OUTPUT_LIMIT) {
+		tell_cut(v, "stdout", &s->o->out, s->o->passed);
+		tell_cut(v, "stderr", &s->o->err, s->o->passed_err);
+	}
+	if (s->o->verdict == KNIT_OK || s->o->verdict == KNIT_EXIT ||
+	    s->o->verdict == KNIT_SIGNAL)
 		return;
 	if (v->quiet && s->exit_code != KN_EXIT_OURS)
 		return;
-	kn_say(v, "%s%s%s", kn_verdict_name(s->verdict), s->error[0] ? ": " : "",
-	    s->error);
+	kn_say(v, "%s%s%s", knit_verdict_name(s->o->verdict),
+	    s->o->error[0] ? ": " : "", s->o->error);
 	if (hint && !v->quiet)
 		kn_say_hint(v, hint);
 }
 
-static int
-write_report(struct single *s, const struct kn_outcome *o)
-{
-	struct kn_report how = { 0 };
-	size_t n = 0;
-	char *text;
-
-	if (s->r->report_fd < 0)
-		return 0;
-	how.policy = kn_policy_hash(s->r->policy);
-	how.ascii = s->r->report_fd == STDOUT_FILENO && isatty(STDOUT_FILENO);
-	text = kn_report_result(&how, "command", 0, o, &n);
-	return kn_run_report(s->r, text, n);
-}
-
+/* Once: the outcome is there, while its worker may still be ending. */
 static void
-on_answer(void *ctx, struct kn_task *t, struct kn_outcome *o)
+answered(struct single *s)
 {
-	struct single *s = ctx;
-
-	s->answered = true;
-	s->exit_code = kn_run_exit_of(o);
-	s->verdict = o->verdict;
-	memcpy(s->error, o->error, sizeof s->error);
-	if (o->out.truncated) {
-		s->cut[0].cap = t->limits.stdout_bytes;
-		s->cut[0].total = o->out.total;
-	}
-	if (o->err.truncated) {
-		s->cut[1].cap = t->limits.stderr_bytes;
-		s->cut[1].total = o->err.total;
-	}
-	if (s->out_dir >= 0 && kn_collect(s->out_dir, o, &s->r->voice) > 0)
+	s->exit_code = kn_run_exit_of(s->o);
+	if (s->out_dir >= 0 && kn_collect(s->out_dir, s->o, &s->r->voice) > 0)
 		s->exit_code = KN_EXIT_OURS;
-	if (write_report(s, o) < 0)
+	if (kn_run_report_job(s->r, s->job) < 0)
 		s->exit_code = KN_EXIT_OURS;
-	kn_task_free(t);
-}
-
-static void
-on_room(void *ctx)
-{
-	(void)ctx; /* there is one task, and it is in */
-}
-
-/* What happened before there could be an answer stands in the report as well. */
-static int
-failed(struct single *s, const struct kn_err *e)
-{
-	struct kn_outcome o = {
-		.verdict = KN_V_LAUNCH_FAILED, .exit_code = -1, .worker = -1
-	};
-
-	kn_say_error(&s->r->voice, e);
-	strncpy(o.error, e->msg, sizeof o.error - 1);
-	(void)write_report(s, &o);
-	return KN_EXIT_OURS;
 }
 
 /* ---- the task ---- */
 
-static char **
-copy_list(const char *const *v, size_t n)
-{
-	char **out = calloc(n + 1, sizeof *out);
-
-	for (size_t i = 0; out && i < n; i++) {
-		out[i] = strdup(v[i]);
-		if (out[i])
-			continue;
-		while (i-- > 0)
-			free(out[i]);
-		free(out);
-		return NULL;
-	}
-	return out;
-}
-
 static int
-fill_task(struct kn_task *t, struct kn_run *r, struct kn_err *e)
+make_job(struct single *s, struct kn_err *e)
 {
-	const struct kn_task_ask nothing = { 0 };
-	const struct kn_run_opts *o = &r->opt;
+	const struct kn_run_opts *o = &s->r->opt;
+	struct knit_job *job = knit_job_command((const char *const *)o->argv);
 
-	t->id = strdup("command");
-	t->argv = copy_list((const char *const *)o->argv, (size_t)o->argc);
-	t->argv_n = t->argv ? (size_t)o->argc : 0;
-	t->env = copy_list((const char *const *)r->env.v, r->env.n);
-	t->env_n = t->env ? r->env.n : 0;
-	t->collect = copy_list(o->collect, o->collect_n);
-	t->collect_n = t->collect ? o->collect_n : 0;
-	t->cwd = o->workdir ? strdup(o->workdir) : NULL;
-	if (!t->id || !t->argv || !t->env || !t->collect || (o->workdir && !t->cwd))
+	if (!job)
 		return kn_err_set(e, KN_EK_HOST, "out of memory");
-	if (kn_policy_tighten(r->policy, &nothing, &t->limits, &t->timeouts, e) < 0)
-		return -1;
-	/* A relayed stream is cut only where somebody asked for it. */
-	if (!kn_policy_named(r->policy, "/limits/task/stdout"))
-		t->limits.stdout_bytes = UINT64_MAX;
-	if (!kn_policy_named(r->policy, "/limits/task/stderr"))
-		t->limits.stderr_bytes = UINT64_MAX;
-	t->retries = r->policy->pool.retries;
-	t->stdio = KN_STDIO_RELAY;
+	s->job = job;
+	knit_job_set_id(job, "command");
+	for (size_t i = 0; i < o->collect_n; i++)
+		knit_job_collect(job, o->collect[i]);
+	if (o->workdir)
+		knit_job_set_cwd(job, o->workdir);
+	knit_job_set_streams(job, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO);
 	/* A terminal only where both ends are one: a file that stdout was sent to must
 	 * not get a terminal's line ends. */
-	t->pty = !o->stdin_path && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+	if (!o->stdin_path && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+		knit_job_set_terminal(job);
 	return 0;
 }
 
@@ -257,56 +172,81 @@ take_stdin(const char *path, struct kn_err *e)
 	return 0;
 }
 
-static int
-submit(struct single *s, struct kn_err *e)
+/* Who reads our stdout has gone, or it takes no more: that ends the run. */
+static void
+check_lost(struct single *s)
 {
-	struct kn_task *t = kn_task_new();
+	int sys = knit_job_lost(s->job);
 
-	if (!t)
-		return kn_err_set(e, KN_EK_HOST, "out of memory");
-	if (fill_task(t, s->r, e) < 0 || kn_sup_submit(s->sup, t, e) != 0) {
-		kn_task_free(t);
-		return -1;
+	if (!sys || s->lost_told)
+		return;
+	s->lost_told = true;
+	kn_run_stop(s->r, false, sys == EPIPE ? SIGPIPE : 0);
+}
+
+/* Until the pool has ended. 0, or -1 with e. */
+static int
+run(struct single *s, struct kn_err *e)
+{
+	struct knit_error err = KNIT_ERROR_NONE;
+	int rc;
+
+	for (;;) {
+		rc = knit_pool_wait_end(s->r->pool, 0, &err);
+		if (!s->o && (s->o = knit_job_outcome(s->job)))
+			answered(s);
+		if (rc != 0)
+			break;
+		check_lost(s);
+		kn_run_wait(s->r, NULL, 0, 0);
 	}
-	kn_sup_drain(s->sup);
-	return 0;
+	return rc < 0 ? kn_say_take(e, &err) : 0;
+}
+
+static int
+open_all(struct single *s, struct kn_err *e)
+{
+	struct kn_run *r = s->r;
+
+	r->how.flags |= KNIT_POOL_ONE_JOB;
+	/* One task needs one worker, unless somebody asked for more by name. */
+	r->how.workers = knit_policy_named(r->policy, "/pool/workers") ? 0 : 1;
+	if (r->opt.stdin_path && take_stdin(r->opt.stdin_path, e) < 0)
+		return -1;
+	if (!r->opt.stdin_path && is_directory(STDIN_FILENO))
+		return kn_opt_refuse(e, "give it a file, or </dev/null",
+		    "standard input is a directory");
+	if (r->opt.out_dir && (s->out_dir = kn_collect_open(r->opt.out_dir, e)) < 0)
+		return -1;
+	return make_job(s, e);
 }
 
 static int
 go(struct single *s)
 {
 	struct kn_run *r = s->r;
-	const struct kn_sup_callbacks cb = {
-		.ctx = s, .answer = on_answer, .room = on_room
-	};
 	struct kn_err e = { 0 };
-	int signo = 0, rc;
+	int rc, lost;
 
-	r->sup.forward_signals = true;
-	/* One task needs one worker, unless somebody asked for more by name. */
-	r->sup.workers = kn_policy_named(r->policy, "/pool/workers") ? 0 : 1;
-	if (r->opt.stdin_path && take_stdin(r->opt.stdin_path, &e) < 0)
+	if (open_all(s, &e) < 0)
 		return kn_say_error(&r->voice, &e);
-	if (!r->opt.stdin_path && is_directory(STDIN_FILENO)) {
-		kn_opt_refuse(&e, "give it a file, or </dev/null",
-		    "standard input is a directory");
-		return kn_say_error(&r->voice, &e);
-	}
-	if (r->opt.out_dir && (s->out_dir = kn_collect_open(r->opt.out_dir, &e)) < 0)
-		return kn_say_error(&r->voice, &e);
-	kn_run_hold_signals(r); /* to the end: nothing waits after it */
-	if (kn_sup_open(r->policy, &r->host, &r->sup, &cb, &s->sup, &e) < 0)
-		return failed(s, &e);
-	kn_run_tell_layers(r, kn_sup_layers(s->sup));
-	if (submit(s, &e) < 0)
-		return failed(s, &e);
-	rc = kn_sup_run(s->sup, &signo, &e);
-	if (rc < 0 && !s->answered)
-		return failed(s, &e);
+	if (kn_run_hold_signals(r, &e) < 0 || kn_run_open(r, &e) < 0 ||
+	    kn_run_submit(r, s->job, &e) < 0)
+		return kn_run_failed(r, s->job, &e);
+	r->job = s->job;
+	rc = run(s, &e);
+	if (rc < 0 && !s->o)
+		return kn_run_failed(r, s->job, &e);
 	if (rc < 0)
 		return kn_say_error(&r->voice, &e);
+	lost = knit_job_lost(s->job);
+	if (lost && lost != EPIPE) {
+		errno = lost;
+		kn_err_sys(&e, KN_EK_HOST, "write to standard output");
+		return kn_say_error(&r->voice, &e);
+	}
 	tell(s);
-	return signo ? KN_EXIT_SIGNAL + signo : s->exit_code;
+	return r->signo ? KN_EXIT_SIGNAL + r->signo : s->exit_code;
 }
 
 int
@@ -315,7 +255,8 @@ kn_run_single(struct kn_run *r)
 	struct single s = { .r = r, .out_dir = -1, .exit_code = KN_EXIT_OURS };
 	int rc = go(&s);
 
-	kn_sup_close(s.sup);
+	kn_run_close(r);
+	knit_job_free(s.job);
 	kn_fd_close(&s.out_dir);
 	return rc;
 }

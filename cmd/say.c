@@ -1,5 +1,6 @@
 /* cmd/say.c: lines for the user: plain or JSON, always printable. */
 #include <errno.h>
+#include <knit/pool.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,6 +86,26 @@ kn_say_error(const struct kn_voice *v, const struct kn_err *e)
 	if (hint[0])
 		kn_say_hint(v, hint);
 	return KN_EXIT_OURS;
+}
+
+int
+kn_say_take(struct kn_err *e, const struct knit_error *from)
+{
+	static const enum kn_ek kind[] = {
+		[KNIT_E_NONE] = KN_EK_BUG,
+		[KNIT_E_USAGE] = KN_EK_USAGE,
+		[KNIT_E_CONFIG] = KN_EK_CONFIG,
+		[KNIT_E_HOST] = KN_EK_HOST,
+		[KNIT_E_LAUNCH] = KN_EK_LAUNCH,
+		[KNIT_E_FULL] = KN_EK_BUG,
+		[KNIT_E_CLOSED] = KN_EK_BUG,
+		[KNIT_E_BUG] = KN_EK_BUG,
+	};
+
+	kn_err_set(e, kind[from->kind], "%s", from->text);
+	e->sys = from->sys;
+	memcpy(e->hint, from->hint, sizeof e->hint);
+	return -1;
 }
 
 int

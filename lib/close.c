@@ -66,6 +66,8 @@ kn_lib_dismantle(struct knit_pool *p)
 	kn_fd_close(&p->wake_fd);
 	kn_ids_give_back(&p->ids);
 	kn_env_fini(&p->env);
+	free(p->cwd);
+	p->cwd = NULL;
 	knit_policy_free(p->policy);
 	p->policy = NULL;
 }

@@ -26,8 +26,10 @@ kn_pool_ring(struct knit_pool *p)
 
 	if (p->woken || p->wake_fd < 0)
 		return;
-	/* cannot fail: the counter is 0 or 1 */
-	p->woken = write(p->wake_fd, &one, sizeof one) == (ssize_t)sizeof one;
+	/* cannot fail: the counter is 0 or 1. If it does, who waits may wait for ever.
+	 */
+	for (int tries = 0; tries < 3 && !p->woken; tries++)
+		p->woken = write(p->wake_fd, &one, sizeof one) == (ssize_t)sizeof one;
 }
 
 /* ---- jobs in and out ---- */
@@ -40,8 +42,7 @@ end_unasked(
 	struct kn_outcome o = { .verdict = v, .exit_code = -1, .worker = -1 };
 
 	memccpy(o.error, why, '\0', sizeof o.error - 1);
-	kn_task_free(job->task);
-	job->task = NULL;
+	kn_lib_job_answered(job);
 	kn_lib_outcome_fill(job->outcome, &o);
 	kn_list_add(&p->fresh, job);
 }
@@ -70,6 +71,23 @@ give_one(struct knit_pool *p, struct knit_job *job)
 	p->given++;
 }
 
+void
+kn_lib_answer_asks(struct knit_pool *p)
+{
+	for (struct kn_lib_ask *a; (a = p->asks);) {
+		p->asks = a->next;
+		a->done = true;
+		if (a->job->state == KN_JOB_GIVEN && a->job->task && !p->over) {
+			a->sent = true;
+			if (a->signo)
+				a->sent = kn_sup_signal(p->sup, a->job->task, a->signo);
+			else
+				kn_sup_terminal(p->sup, a->term);
+		}
+		pthread_cond_signal(&a->cond);
+	}
+}
+
 /* What callers asked for meanwhile. The lock is held, and we lead. */
 static void
 give(struct knit_pool *p)
@@ -77,6 +95,7 @@ give(struct knit_pool *p)
 	if (p->stop > p->stop_told && !p->over)
 		kn_sup_stop(p->sup, p->stop > 1);
 	p->stop_told = p->stop;
+	kn_lib_answer_asks(p);
 	for (struct knit_job *job; (job = p->cancels);) {
 		p->cancels = job->cancel_next;
 		if (job->task && !p->over)
@@ -134,6 +153,8 @@ finish(struct knit_pool *p, struct knit_job *job)
 		p->given--;
 	if (job->cancel)
 		forget_cancel(p, job);
+	if (p->streamer == job)
+		p->streamer = NULL;
 	job->state = KN_JOB_DONE;
 	p->unfinished--;
 	p->finished_n++;
@@ -235,6 +256,8 @@ kn_lib_hand_over(struct knit_pool *p)
 {
 	if (p->leading)
 		return;
+	if (p->asks)
+		pthread_cond_signal(&p->asks->cond);
 	if (p->line)
 		pthread_cond_signal(&p->line->cond);
 	else if (!p->over && ((p->polled && p->restless) || p->calls.first ||
@@ -351,6 +374,19 @@ knit_pool_wait_all(struct knit_pool *p, int timeout_ms, struct knit_error *e)
 	if (!p)
 		return kn_lib_fail(e, KNIT_E_USAGE, "wait: NULL");
 	return kn_lib_wait(p, KN_WAIT_ALL, NULL, timeout_ms, NULL, e);
+}
+
+int
+knit_pool_wait_end(struct knit_pool *p, int timeout_ms, struct knit_error *e)
+{
+	int rc;
+
+	if (!p)
+		return kn_lib_fail(e, KNIT_E_USAGE, "wait: NULL");
+	rc = kn_lib_wait(p, KN_WAIT_END, NULL, timeout_ms, NULL, e);
+	if (rc == 1 && p->fail.kind != KN_EK_NONE) /* the last that was written */
+		rc = kn_lib_pass(e, &p->fail);
+	return rc;
 }
 
 int

@@ -1,4 +1,4 @@
-/* lib/job.c: a job as the caller describes it -> a task for the supervisor.
+/* lib/job.c: a job as the caller describes it.
  *
  * Setters check what can be checked without a policy, and remember what they refused,
  * so that a caller may look at the answer of the submission only.
@@ -10,20 +10,29 @@
 
 #include "ipc/call.h"
 #include "lib/lib.h"
+#include "supervisor/task_ask.h"
 #include "supervisor/task_line.h"
+#include "supervisor/value.h"
 
 /* ---- making one ---- */
 
-static int __attribute__((format(printf, 2, 3)))
-refuse(struct knit_job *job, const char *fmt, ...)
+struct kn_err kn_lib_no_room = { .kind = KN_EK_HOST, .msg = "out of memory" };
+
+int
+kn_lib_job_refuse(struct knit_job *job, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (!job || job->bad.kind != KN_EK_NONE)
+	if (!job || job->bad)
 		return -1;
-	job->bad.kind = KN_EK_USAGE;
+	job->bad = calloc(1, sizeof *job->bad);
+	if (!job->bad)
+		job->bad = &kn_lib_no_room;
+	if (job->bad == &kn_lib_no_room)
+		return -1;
+	job->bad->kind = KN_EK_USAGE;
 	va_start(ap, fmt);
-	vsnprintf(job->bad.msg, sizeof job->bad.msg, fmt, ap);
+	vsnprintf(job->bad->msg, sizeof job->bad->msg, fmt, ap);
 	va_end(ap);
 	return -1;
 }
@@ -31,8 +40,8 @@ refuse(struct knit_job *job, const char *fmt, ...)
 static int
 no_memory(struct knit_job *job)
 {
-	refuse(job, "out of memory");
-	job->bad.kind = KN_EK_HOST;
+	if (job && !job->bad)
+		job->bad = &kn_lib_no_room;
 	return -1;
 }
 
@@ -79,7 +88,8 @@ knit_job_command(const char *const *argv)
 	while (argv && argv[n])
 		n++;
 	if (n == 0) {
-		refuse(job, "a command without arguments: argv[0] is what is run");
+		kn_lib_job_refuse(
+		    job, "a command without arguments: argv[0] is what is run");
 		return job;
 	}
 	job->task->argv = calloc(n + 1, sizeof *job->task->argv);
@@ -104,7 +114,7 @@ knit_job_call(const char *name)
 		return NULL;
 	job->is_call = true;
 	if (!name || !*name) {
-		refuse(job, "a call without a name");
+		kn_lib_job_refuse(job, "a call without a name");
 		return job;
 	}
 	job->task->call.name = strdup(name);
@@ -125,7 +135,7 @@ set_text(struct knit_job *job, char **to, const char *text, const char *what)
 	if (!is_new(job))
 		return -1;
 	if (!text)
-		return refuse(job, "%s: NULL", what);
+		return kn_lib_job_refuse(job, "%s: NULL", what);
 	own = strdup(text);
 	if (!own)
 		return no_memory(job);
@@ -138,7 +148,8 @@ int
 knit_job_set_id(struct knit_job *job, const char *id)
 {
 	if (is_new(job) && id && (!*id || strlen(id) > KN_LINE_ID_MAX))
-		return refuse(job, "id: must have 1 to %d bytes", KN_LINE_ID_MAX);
+		return kn_lib_job_refuse(
+		    job, "id: must have 1 to %d bytes", KN_LINE_ID_MAX);
 	return is_new(job) ? set_text(job, &job->task->id, id, "id") : -1;
 }
 
@@ -146,7 +157,7 @@ int
 knit_job_set_cwd(struct knit_job *job, const char *path)
 {
 	if (is_new(job) && path && *path != '/')
-		return refuse(job, "cwd: must be absolute: %.100s", path);
+		return kn_lib_job_refuse(job, "cwd: must be absolute: %.100s", path);
 	return is_new(job) ? set_text(job, &job->task->cwd, path, "cwd") : -1;
 }
 
@@ -158,7 +169,8 @@ knit_job_set_env(struct knit_job *job, const char *name, const char *value)
 	if (!is_new(job))
 		return -1;
 	if (!name || !kn_env_key_ok(name, strlen(name)))
-		return refuse(job, "environment: a name that is empty or has a '='");
+		return kn_lib_job_refuse(
+		    job, "environment: a name that is empty or has a '='");
 	v = realloc(job->env, (job->env_n + 1) * sizeof *v);
 	if (!v)
 		return no_memory(job);
@@ -182,7 +194,7 @@ knit_job_set_stdin(struct knit_job *job, const void *bytes, size_t n)
 	if (!is_new(job))
 		return -1;
 	if (!bytes && n > 0)
-		return refuse(job, "stdin: NULL");
+		return kn_lib_job_refuse(job, "stdin: NULL");
 	own = copy(bytes, n);
 	if (!own)
 		return no_memory(job);
@@ -201,10 +213,11 @@ knit_job_add_file(
 	if (!is_new(job))
 		return -1;
 	if (!path || !kn_line_path_ok(path, strlen(path)))
-		return refuse(job, "file %.100s: must be relative, without \"..\"",
+		return kn_lib_job_refuse(job,
+		    "file %.100s: must be relative, without \"..\"",
 		    path ? path : "NULL");
 	if (mode > 0777 || (!bytes && n > 0) || job->task->file_n >= KN_LINE_FILES_MAX)
-		return refuse(job, "file %.100s: %s", path,
+		return kn_lib_job_refuse(job, "file %.100s: %s", path,
 		    mode > 0777	      ? "only permission bits in its mode"
 		    : !bytes && n > 0 ? "content is NULL"
 				      : "too many of them");
@@ -229,9 +242,9 @@ knit_job_collect(struct knit_job *job, const char *pattern)
 	if (!is_new(job))
 		return -1;
 	if (!pattern || !*pattern)
-		return refuse(job, "collect: no pattern");
+		return kn_lib_job_refuse(job, "collect: no pattern");
 	if (job->task->collect_n >= KN_LINE_FILES_MAX)
-		return refuse(job, "collect: too many patterns");
+		return kn_lib_job_refuse(job, "collect: too many patterns");
 	if (job->task->collect_n == job->collect_room) {
 		job->collect_room = job->collect_room ? 2 * job->collect_room : 4;
 		v = realloc(job->task->collect, job->collect_room * sizeof *v);
@@ -246,57 +259,36 @@ knit_job_collect(struct knit_job *job, const char *pattern)
 	return 0;
 }
 
-struct limit {
-	const char *name;
-	uint64_t min, max;
-	size_t has_at, value_at;
-	bool narrow;
-};
-#define SIZE_TOP ((uint64_t)INT64_MAX)
-#define LIMIT(k, f, lo, hi, member) \
-	[KNIT_LIMIT_##k] = { #f, lo, hi, offsetof(struct kn_task_ask, has_##f), \
-		offsetof(struct kn_task_ask, limits.member), false }
-#define TIMEOUT(k, f, lo) \
-	[KNIT_LIMIT_##k] = { #f, lo, UINT32_MAX, \
-		offsetof(struct kn_task_ask, has_##f), \
-		offsetof(struct kn_task_ask, timeouts.f), true }
-static const struct limit limits[] = {
-	LIMIT(MEMORY, memory, 1, SIZE_TOP, memory),
-	LIMIT(PIDS, pids, 1, 1 << 22, pids),
-	LIMIT(CPU_MS, cpu_ms, 1, UINT32_MAX, cpu_ms),
-	LIMIT(NOFILE, nofile, 1, 1 << 20, nofile),
-	LIMIT(FSIZE, fsize, 1, SIZE_TOP, fsize),
-	LIMIT(STACK, stack, 1, SIZE_TOP, stack),
-	LIMIT(CORE, core, 0, SIZE_TOP, core),
-	LIMIT(STDOUT, stdout, 0, SIZE_TOP, stdout_bytes),
-	LIMIT(STDERR, stderr, 0, SIZE_TOP, stderr_bytes),
-	TIMEOUT(QUEUE_MS, queue_ms, 1),
-	TIMEOUT(TASK_MS, task_ms, 1),
-	TIMEOUT(HARD_MS, hard_ms, 1),
-	TIMEOUT(GRACE_MS, grace_ms, 0),
-};
+#define SAME(k) _Static_assert((int)KNIT_LIMIT_##k == (int)KN_ASK_##k, "one order")
+SAME(MEMORY);
+SAME(PIDS);
+SAME(CPU_MS);
+SAME(NOFILE);
+SAME(FSIZE);
+SAME(STACK);
+SAME(CORE);
+SAME(STDOUT);
+SAME(STDERR);
+SAME(QUEUE_MS);
+SAME(TASK_MS);
+SAME(HARD_MS);
+SAME(GRACE_MS);
 
 int
 knit_job_set_limit(struct knit_job *job, enum knit_limit which, uint64_t value)
 {
-	const struct limit *l;
-	char *ask;
+	const struct kn_ask_field *f;
 
 	if (!is_new(job))
 		return -1;
-	if ((unsigned)which >= sizeof limits / sizeof limits[0])
-		return refuse(job, "no limit has the number %d", (int)which);
-	l = &limits[which];
-	if (value < l->min || value > l->max)
-		return refuse(job, "limit %s: %llu is not in %llu to %llu", l->name,
-		    (unsigned long long)value, (unsigned long long)l->min,
-		    (unsigned long long)l->max);
-	ask = (char *)&job->ask;
-	*(bool *)(void *)(ask + l->has_at) = true;
-	if (l->narrow)
-		*(uint32_t *)(void *)(ask + l->value_at) = (uint32_t)value;
-	else
-		*(uint64_t *)(void *)(ask + l->value_at) = value;
+	if ((unsigned)which >= KN_ASK_N)
+		return kn_lib_job_refuse(job, "no limit has the number %d", (int)which);
+	f = &kn_ask_fields[which];
+	if (value < f->min || value > f->max)
+		return kn_lib_job_refuse(job, "limit %s: %llu is not in %llu to %llu",
+		    f->name, (unsigned long long)value, (unsigned long long)f->min,
+		    (unsigned long long)f->max);
+	kn_ask_set(&job->ask, (enum kn_ask)which, value);
 	return 0;
 }
 
@@ -306,7 +298,7 @@ knit_job_set_retries(struct knit_job *job, unsigned n)
 	if (!is_new(job))
 		return -1;
 	if (n > 100)
-		return refuse(job, "retries: at most 100");
+		return kn_lib_job_refuse(job, "retries: at most 100");
 	job->has_retries = true;
 	job->task->retries = n;
 	return 0;
@@ -320,14 +312,15 @@ set_value(struct knit_job *job, struct kn_value *to, enum knit_type type,
 
 	_Static_assert((int)KNIT_F64S == (int)KN_TYPE_F64S, "the wire's numbers");
 	if (!job->is_call)
-		return refuse(job, "%s: of a call only", what);
+		return kn_lib_job_refuse(job, "%s: of a call only", what);
 	own = copy(bytes, bytes ? n : 0);
 	if (!own)
 		return no_memory(job);
 	if ((unsigned)type >= KN_TYPE_ERROR || (!bytes && n > 0) ||
 	    !kn_value_check(type, own, n)) {
 		free(own);
-		return refuse(job, "%s: %zu bytes are no value of that type", what, n);
+		return kn_lib_job_refuse(
+		    job, "%s: %zu bytes are no value of that type", what, n);
 	}
 	kn_value_fini(to);
 	*to = (struct kn_value){ .type = type, .bytes = own, .n = n };
@@ -343,12 +336,36 @@ knit_job_set_arg(struct knit_job *job, enum knit_type type, const void *bytes, s
 }
 
 int
+knit_job_set_arg_text(struct knit_job *job, const char *text)
+{
+	struct kn_value v = { 0 };
+	const char *why;
+
+	if (!is_new(job))
+		return -1;
+	if (!text || !job->is_call)
+		return kn_lib_job_refuse(
+		    job, "argument: %s", text ? "of a call only" : "NULL");
+	if (kn_value_from_text(text, &v, &why) < 0)
+		return kn_lib_job_refuse(job, "%s", why);
+	kn_value_fini(&job->task->call.arg);
+	job->task->call.arg = v;
+	return 0;
+}
+
+int
 knit_job_set_default(
     struct knit_job *job, enum knit_type type, const void *bytes, size_t n)
 {
 	return is_new(job) ? set_value(job, &job->task->call.soft_default, type, bytes,
 				 n, "default")
 			   : -1;
+}
+
+const char *
+knit_job_refusal(const struct knit_job *job)
+{
+	return job && job->bad ? job->bad->msg : "";
 }
 
 void
@@ -372,85 +389,4 @@ knit_job_set_done(
 		return;
 	job->done = done;
 	job->done_ctx = ctx;
-}
-
-/* ---- to the supervisor ---- */
-
-static void
-env_remove(struct kn_env *env, const char *name)
-{
-	size_t n = strlen(name), to = 0;
-
-	for (size_t i = 0; i < env->n; i++) {
-		if (strncmp(env->v[i], name, n) == 0 && env->v[i][n] == '=')
-			free(env->v[i]);
-		else
-			env->v[to++] = env->v[i];
-	}
-	env->n = to;
-	if (env->v)
-		env->v[to] = NULL;
-}
-
-static int
-fill_env(struct knit_job *job, const struct kn_env *from)
-{
-	struct kn_env env = { 0 };
-	int rc = kn_env_copy(&env, (const char *const *)from->v, from->n);
-
-	for (size_t i = 0; rc == 0 && i < job->env_n; i++) {
-		const struct kn_job_env *one = &job->env[i];
-
-		if (one->value)
-			rc = kn_env_set(&env, one->name, strlen(one->name), one->value);
-		else
-			env_remove(&env, one->name);
-	}
-	if (rc < 0) {
-		kn_env_fini(&env);
-		return -1;
-	}
-	job->task->env = env.v;
-	job->task->env_n = env.n;
-	return 0;
-}
-
-int
-kn_lib_job_ready(struct knit_job *job, const struct kn_policy *p,
-    const struct kn_env *env, struct knit_error *e)
-{
-	bool of_module = p->pool.kind == KN_KIND_MODULE;
-	struct kn_task *t = job->task;
-	struct kn_err err = { 0 };
-
-	if (job->bad.kind != KN_EK_NONE)
-		return kn_lib_pass(e, &job->bad);
-	if (job->is_call != of_module)
-		return kn_lib_fail(e, KNIT_E_USAGE,
-		    of_module ? "a command in a pool of a module (/pool/kind)"
-			      : "a call, and the pool has no module (/pool/kind)");
-	if (kn_policy_tighten(p, &job->ask, &t->limits, &t->timeouts, &err) < 0)
-		return kn_lib_pass(e, &err);
-	if (!job->has_retries)
-		t->retries = p->pool.retries;
-	if (!t->id && !(t->id = strdup("job")))
-		return kn_lib_nomem(e);
-	if (!job->is_call && !t->env && fill_env(job, env) < 0)
-		return kn_lib_nomem(e);
-	t->stdio = KN_STDIO_CAPTURE;
-	t->user = job;
-	return 0;
-}
-
-void
-kn_lib_job_end(struct knit_job *job)
-{
-	kn_task_free(job->task);
-	for (size_t i = 0; i < job->env_n; i++) {
-		free(job->env[i].name);
-		free(job->env[i].value);
-	}
-	free(job->env);
-	kn_lib_outcome_free(job->outcome);
-	free(job);
 }

@@ -5,9 +5,13 @@
  *   ids.c      pools of one process do not share the uids of their workers
  *   policy.c   what a policy is merged from, and the merged one
  *   list.c     lists of jobs
- *   job.c      a job as the caller describes it -> a task
+ *   job.c      a job as the caller describes it
+ *   task.c     the same as a task, and its end
+ *   streams.c  one whose streams are the caller's; signals to what it runs
  *   outcome.c  an outcome as answered -> as the caller reads it
- *   pool.c     open, submit, cancel, look, drain, stop
+ *   pool.c     open, submit, cancel, drain, stop
+ *   look.c     what can be asked of a pool and of this machine
+ *   batch.c    task lines over a pool; batch_jobs.c: their tasks as jobs
  *   drive.c    who does the pool's work, and who waits for it
  *   close.c    the end
  *
@@ -77,14 +81,20 @@ struct kn_job_env {
 	char *name, *value; /* value NULL: remove */
 };
 struct kn_lib_outcome;
+struct kn_node;
 
 struct knit_job {
-	struct kn_task *task; /* till it is given */
-	bool is_call, has_retries;
+	struct kn_task *task; /* till it is answered */
+	bool is_call, has_retries, has_streams;
+	bool lent;		  /* the task is the batch's, which ends it */
+	int lost;		  /* atomic: knit_job_lost() */
+	char *id;		  /* the task's, kept */
+	struct kn_node *node;	  /* a batch's name for it, and */
+	struct knit_batch *batch; /* a reference to that */
 	struct kn_task_ask ask;
 	struct kn_job_env *env;
 	size_t env_n, file_room, collect_room;
-	struct kn_err bad; /* what a setter refused first */
+	struct kn_err *bad; /* what a setter refused first, or NULL */
 	void *user, *done_ctx;
 	void (*done)(struct knit_job *job, void *ctx);
 	/* under the pool's lock: */
@@ -95,10 +105,16 @@ struct knit_job {
 	struct knit_job *next, *prev, *cancel_next;
 	struct kn_lib_outcome *outcome; /* the leader's until DONE */
 };
+extern struct kn_err kn_lib_no_room; /* what bad is without memory; never written to */
+/* Remember the first thing that a setter refused. Always -1. */
+int kn_lib_job_refuse(struct knit_job *job, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 /* The rest of the task, as the policy has it. */
 int kn_lib_job_ready(struct knit_job *job, const struct kn_policy *p,
     const struct kn_env *env, struct knit_error *e);
 void kn_lib_job_end(struct knit_job *job); /* frees it; it is in no list */
+/* Its task is needed no more. */
+void kn_lib_job_answered(struct knit_job *job);
 
 struct kn_job_list {
 	struct knit_job *first, *last;
@@ -114,7 +130,15 @@ struct kn_lib_outcome *kn_lib_outcome_new(void); /* NULL: no memory */
 /* Moves what from owns. Cannot fail: an outcome that is not whole says so. */
 void kn_lib_outcome_fill(struct kn_lib_outcome *l, struct kn_outcome *from);
 const struct knit_outcome *kn_lib_outcome_of(const struct kn_lib_outcome *o);
+void kn_lib_outcome_wipe(struct kn_lib_outcome *l); /* to be filled again */
 void kn_lib_outcome_free(struct kn_lib_outcome *o);
+void kn_lib_outcome_passed(struct kn_lib_outcome *l, const struct kn_task *t);
+struct kn_outcome *kn_lib_outcome_own(struct kn_lib_outcome *l);
+/* A view of an outcome that is not moved. */
+struct kn_lib_outcome *kn_lib_outcome_view(struct kn_outcome *o);
+void kn_lib_outcome_view_end(struct kn_lib_outcome *l);
+char *kn_lib_outcome_json(const struct knit_outcome *o, const char *id, uint64_t line,
+    const char *policy, bool is_call, unsigned flags, size_t *out_n);
 
 /* ---- pool.c, drive.c, close.c ---- */
 
@@ -124,6 +148,16 @@ struct kn_waiter {
 	enum kn_wait_for what;
 	struct knit_job *job;
 	struct kn_waiter *next, **prev; /* in line, if prev */
+};
+
+/* What a thread asks of the leader and waits for; on its stack. */
+struct kn_lib_ask {
+	struct knit_job *job;
+	int signo; /* 0: the terminal */
+	enum kn_sup_term term;
+	bool done, sent;
+	pthread_cond_t cond;
+	struct kn_lib_ask *next;
 };
 
 struct knit_pool {
@@ -137,7 +171,7 @@ struct knit_pool {
 	struct kn_ids ids;
 	struct kn_env env;
 	size_t jobs_max, window;
-	bool lazy, leading, calling, woken, over, closed;
+	bool lazy, leading, calling, woken, over, closed, own_process;
 	bool polled;   /* some loop of the caller's watches the descriptor */
 	bool restless; /* the last turn brought news: the next one is to come soon */
 	bool drain, drain_told;
@@ -149,8 +183,11 @@ struct knit_pool {
 	unsigned users; /* threads inside of a wait or a dispatch */
 	struct kn_err fail;
 	struct kn_job_list inbox, finished, calls;
-	struct kn_job_list fresh; /* the leader's: answered in this turn */
-	struct knit_job *cancels; /* GIVEN ones whose cancellation is to be told */
+	struct kn_job_list fresh;  /* the leader's: answered in this turn */
+	struct knit_job *cancels;  /* GIVEN ones whose cancellation is to be told */
+	struct knit_job *streamer; /* the one that has streams of the caller's */
+	struct kn_lib_ask *asks;
+	char *cwd;
 	size_t given, unfinished;
 	uint64_t submitted_n, finished_n;
 	struct kn_sup_counts counts; /* as of the last turn */
@@ -166,11 +203,22 @@ void kn_lib_hand_over(struct knit_pool *p);
 /* 1, 0: not in time. Takes and leaves the lock itself. */
 int kn_lib_wait(struct knit_pool *p, enum kn_wait_for what, struct knit_job *job,
     int timeout_ms, struct knit_job **out, struct knit_error *e);
+int kn_lib_debug_mask(const char *list, uint32_t *out, struct knit_error *e);
+void kn_lib_answer_asks(struct knit_pool *p); /* nobody else leads */
+/* The job is the pool's from here on, or refused. */
+int kn_lib_accept(struct knit_pool *p, struct knit_job *job, struct knit_error *e);
+/* What was changed is done by who leads, or now by us but for callbacks. */
+void kn_lib_set_going(struct knit_pool *p, struct kn_quiet *q);
+void kn_lib_ask_cancel(struct knit_pool *p, struct knit_job *job);
 bool kn_lib_is_ours(const struct knit_pool *p); /* else it is that of before a fork */
 /* Takes the lock; -1, without it, if this is not the process or thread that may. */
 int kn_lib_enter(struct knit_pool *p, const char *what, struct knit_error *e);
 void kn_lib_unref(struct knit_pool *p); /* takes the lock */
 /* Close and free all but the struct itself; also of a pool that is half made. */
 void kn_lib_dismantle(struct knit_pool *p);
+
+/* ---- batch.c ---- */
+
+void kn_lib_batch_unref(struct knit_batch *b);
 
 #endif

@@ -5,13 +5,16 @@
 #include "ipc/call.h"
 #include "ipc/fd.h"
 #include "lib/lib.h"
+#include "supervisor/beneath.h"
+#include "supervisor/report.h"
+#include "supervisor/task_line.h"
+#include "supervisor/value.h"
 
 struct kn_lib_outcome {
 	struct knit_outcome o; /* first: a caller's pointer is ours */
 	struct kn_outcome own; /* what o points into */
 	struct knit_file *files;
-	struct knit_cause causes[KN_CALL_CAUSES];
-	struct kn_call_error error;
+	struct knit_cause *causes; /* NULL: none */
 };
 
 /* ---- names ---- */
@@ -51,20 +54,15 @@ knit_layer_name(size_t at)
 	return at < KN_LAYER_N ? kn_layer_name((enum kn_layer)at) : NULL;
 }
 
+/* NULL: it is there. The name is the task's. */
 static const char *
-refusal_text(enum kn_file_refusal r)
+refusal_text(const struct kn_outcome_file *f)
 {
-	static const char *const text[KN_FILE_REFUSAL_N] = {
-		[KN_FILE_MISSING] = "no such file",
-		[KN_FILE_NOT_REGULAR] = "not a regular file",
-		[KN_FILE_SYMLINK] = "a symbolic link",
-		[KN_FILE_TOO_LARGE] = "too large",
-		[KN_FILE_TOO_MANY] = "too many files",
-		[KN_FILE_BAD_NAME] = "not a name that can be handed back",
-		[KN_FILE_IO] = "could not be read",
-	};
-
-	return (unsigned)r < KN_FILE_REFUSAL_N && text[r] ? text[r] : "refused";
+	if (f->refusal == KN_FILE_OK && f->fd >= 0)
+		return kn_line_path_ok(f->name, strlen(f->name))
+			   ? NULL
+			   : kn_report_refusal(KN_FILE_BAD_NAME);
+	return kn_report_refusal(f->refusal == KN_FILE_OK ? KN_FILE_IO : f->refusal);
 }
 
 /* ---- making one ---- */
@@ -94,7 +92,7 @@ add_files(struct kn_lib_outcome *l)
 
 		l->files[i] = (struct knit_file){
 			.name = f->name,
-			.refused = f->fd < 0 ? refusal_text(f->refusal) : NULL,
+			.refused = refusal_text(f),
 			.fd = f->fd,
 			.mode = f->mode,
 			.bytes = f->bytes,
@@ -105,32 +103,35 @@ add_files(struct kn_lib_outcome *l)
 }
 
 /* The error of a call, as a value: name, message, detail, and what was beneath it. */
-static void
+static int
 add_causes(struct kn_lib_outcome *l)
 {
-	struct kn_call_error *e = &l->error;
+	struct kn_call_error e;
 
-	if (kn_call_error_decode(l->own.value.bytes, l->own.value.n, e) < 0)
-		return;
-	for (uint32_t i = 0; i < e->n; i++)
-		l->causes[i] = (struct knit_cause){ .name = e->link[i].name,
-			.message = e->link[i].message,
-			.detail = e->link[i].detail };
-	l->o.cause_n = e->n;
+	if (kn_call_error_decode(l->own.value.bytes, l->own.value.n, &e) < 0)
+		return 0;
+	l->causes = calloc(e.n, sizeof *l->causes);
+	if (!l->causes)
+		return -1;
+	for (uint32_t i = 0; i < e.n; i++)
+		l->causes[i] = (struct knit_cause){ .name = e.link[i].name,
+			.message = e.link[i].message,
+			.detail = e.link[i].detail };
+	l->o.cause_n = e.n;
+	return 0;
 }
 
-static void
+static int
 add_value(struct kn_lib_outcome *l)
 {
 	const struct kn_value *v = &l->own.value;
 
-	if (v->type == KN_TYPE_ERROR) {
-		add_causes(l);
-		return;
-	}
+	if (v->type == KN_TYPE_ERROR)
+		return add_causes(l);
 	l->o.value_type = (enum knit_type)v->type;
 	l->o.value = v->bytes;
 	l->o.value_n = v->n;
+	return 0;
 }
 
 struct kn_lib_outcome *
@@ -139,18 +140,12 @@ kn_lib_outcome_new(void)
 	return calloc(1, sizeof(struct kn_lib_outcome));
 }
 
-void
-kn_lib_outcome_fill(struct kn_lib_outcome *l, struct kn_outcome *from)
+/* From what it owns; whole_one: all of that is there. */
+static void
+show(struct kn_lib_outcome *l, bool whole_one)
 {
 	struct kn_outcome *own = &l->own;
-	struct kn_value value = { 0 };
-	bool whole_one = kn_value_take(&from->value, &value) == 0;
 
-	*own = *from;
-	own->value = value;
-	from->out.bytes = from->err.bytes = NULL;
-	from->files = NULL;
-	from->file_n = 0;
 	l->o = (struct knit_outcome){
 		.exit_code = own->exit_code,
 		.signal = own->signal,
@@ -167,9 +162,10 @@ kn_lib_outcome_fill(struct kn_lib_outcome *l, struct kn_outcome *from)
 		.pids_peak = own->pids_peak,
 		.worker = own->worker,
 		.attempt = own->attempt,
+		.started = own->started,
+		.soft = own->soft,
 	};
-	add_value(l);
-	if (add_files(l) < 0)
+	if (add_value(l) < 0 || add_files(l) < 0)
 		whole_one = false;
 	if (!whole_one) { /* never "ok" with half of it */
 		own->verdict = KN_V_INTERNAL;
@@ -180,12 +176,72 @@ kn_lib_outcome_fill(struct kn_lib_outcome *l, struct kn_outcome *from)
 }
 
 void
+kn_lib_outcome_fill(struct kn_lib_outcome *l, struct kn_outcome *from)
+{
+	struct kn_value value = { 0 };
+	bool whole_one = kn_value_take(&from->value, &value) == 0;
+
+	l->own = *from;
+	l->own.value = value;
+	from->out.bytes = from->err.bytes = NULL;
+	from->files = NULL;
+	from->file_n = 0;
+	show(l, whole_one);
+}
+
+void
+kn_lib_outcome_passed(struct kn_lib_outcome *l, const struct kn_task *t)
+{
+	uint64_t out = l->own.out.total, err = l->own.err.total;
+
+	if (t->stdio != KN_STDIO_RELAY)
+		return;
+	l->o.passed = out < t->limits.stdout_bytes ? out : t->limits.stdout_bytes;
+	l->o.passed_err = err < t->limits.stderr_bytes ? err : t->limits.stderr_bytes;
+}
+
+struct kn_outcome *
+kn_lib_outcome_own(struct kn_lib_outcome *l)
+{
+	return &l->own;
+}
+
+struct kn_lib_outcome *
+kn_lib_outcome_view(struct kn_outcome *o)
+{
+	struct kn_lib_outcome *l = kn_lib_outcome_new();
+
+	if (!l)
+		return NULL;
+	l->own = *o;
+	show(l, true);
+	return l;
+}
+
+void
+kn_lib_outcome_view_end(struct kn_lib_outcome *l)
+{
+	free(l->files);
+	free(l->causes);
+	free(l);
+}
+
+void
+kn_lib_outcome_wipe(struct kn_lib_outcome *l)
+{
+	kn_outcome_fini(&l->own);
+	free(l->files);
+	free(l->causes);
+	l->files = NULL;
+	l->causes = NULL;
+}
+
+void
 kn_lib_outcome_free(struct kn_lib_outcome *l)
 {
 	if (!l)
 		return;
-	kn_outcome_fini(&l->own);
-	free(l->files);
+	kn_lib_outcome_wipe(l);
 	free(l);
 }
 
@@ -221,4 +277,58 @@ knit_outcome_layer(const struct knit_outcome *o, const char *layer)
 	int at = o && layer ? kn_layer_by_name(layer) : -1;
 
 	return at < 0 ? NULL : kn_layer_state_name(whole(o)->own.layers.state[at]);
+}
+
+char *
+knit_outcome_value_text(const struct knit_outcome *o)
+{
+	return o && o->value_type ? kn_value_to_text(&whole(o)->own.value) : NULL;
+}
+
+int
+knit_outcome_save(
+    const struct knit_outcome *o, size_t at, int dir_fd, struct knit_error *e)
+{
+	const struct knit_file *f = knit_outcome_file(o, at);
+	struct kn_err err = { 0 };
+
+	if (!f)
+		return kn_lib_fail(e, KNIT_E_USAGE, "no file has the number %zu", at);
+	if (f->refused)
+		return kn_lib_fail(e, KNIT_E_CONFIG, "%.100s: %s", f->name, f->refused);
+	if (kn_beneath_write(dir_fd, f->name, f->fd, f->bytes, f->mode, false, &err) <
+	    0)
+		return kn_lib_pass(e, &err);
+	return 0;
+}
+
+char *
+kn_lib_outcome_json(const struct knit_outcome *o, const char *id, uint64_t line,
+    const char *policy, bool is_call, unsigned flags, size_t *out_n)
+{
+	const struct kn_report how = {
+		.policy = policy,
+		.ascii = flags & KNIT_JSON_ASCII,
+		.streams = flags & KNIT_JSON_STREAMS,
+		.contents = flags & KNIT_JSON_FILES,
+		.calls = is_call,
+	};
+	size_t n = 0;
+	char *text = kn_report_result(&how, id, line, &whole(o)->own, &n);
+
+	if (text && out_n)
+		*out_n = n;
+	return text;
+}
+
+char *
+knit_job_json(const struct knit_job *job, struct knit_policy *policy, unsigned flags,
+    size_t *out_n)
+{
+	const struct knit_outcome *o = knit_job_outcome(job);
+
+	if (!o)
+		return NULL;
+	return kn_lib_outcome_json(o, job->id ? job->id : "job", 0,
+	    policy ? knit_policy_hash(policy) : NULL, job->is_call, flags, out_n);
 }

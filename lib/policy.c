@@ -8,7 +8,7 @@
 
 struct source {
 	enum kn_policy_src_type type;
-	char *text, *pointer, *at;
+	char *text, *pointer, *at, *label;
 	bool writable;
 };
 
@@ -28,6 +28,7 @@ source_fini(struct source *s)
 	free(s->text);
 	free(s->pointer);
 	free(s->at);
+	free(s->label);
 }
 
 /* Takes what s owns. */
@@ -64,6 +65,8 @@ knit_policy_new(const char *name)
 		return NULL;
 	policy->refs = 1;
 	pthread_mutex_init(&policy->lock, NULL);
+	if (name && !*name)
+		return policy;
 	if (knit_policy_add(policy, name ? name : "default", NULL) == 0)
 		return policy;
 	knit_policy_free(policy);
@@ -113,10 +116,45 @@ knit_policy_bind(struct knit_policy *policy, const char *source, const char *at,
 	return kn_lib_nomem(e);
 }
 
+int
+knit_policy_assign(
+    struct knit_policy *policy, const char *assignment, struct knit_error *e)
+{
+	struct source s = { .type = KN_SRC_SET };
+
+	if (!policy || !assignment)
+		return kn_lib_fail(e, KNIT_E_USAGE, "knit_policy_assign: NULL");
+	s.text = strdup(assignment);
+	return s.text ? add(policy, &s, e) : kn_lib_nomem(e);
+}
+
+int
+knit_policy_label(struct knit_policy *policy, const char *label, struct knit_error *e)
+{
+	char *own = label ? strdup(label) : NULL;
+	struct source *last = NULL;
+
+	if (!policy || !label)
+		return kn_lib_fail(e, KNIT_E_USAGE, "knit_policy_label: NULL");
+	if (!own)
+		return kn_lib_nomem(e);
+	pthread_mutex_lock(&policy->lock);
+	if (!policy->checked && policy->src_n > 0) {
+		last = &policy->src[policy->src_n - 1];
+		free(last->label);
+		last->label = own;
+	}
+	pthread_mutex_unlock(&policy->lock);
+	if (last)
+		return 0;
+	free(own);
+	return kn_lib_fail(e, KNIT_E_USAGE, "no addition to the policy to name");
+}
+
 static void
 load(struct knit_policy *policy)
 {
-	struct kn_policy_src *src = calloc(policy->src_n, sizeof *src);
+	struct kn_policy_src *src = calloc(policy->src_n + 1, sizeof *src);
 
 	policy->checked = true;
 	if (!src) {
@@ -131,7 +169,8 @@ load(struct knit_policy *policy)
 			.pointer = s->pointer,
 			.at = s->at,
 			.writable = s->writable,
-			.label = s->type == KN_SRC_VALUE   ? "set"
+			.label = s->label		   ? s->label
+				 : s->type == KN_SRC_VALUE ? "set"
 				 : s->type == KN_SRC_MOUNT ? "bind"
 							   : s->text };
 	}
@@ -173,6 +212,100 @@ knit_policy_hash(struct knit_policy *policy)
 	hash = kn_policy_hash(policy->p);
 	pthread_mutex_unlock(&policy->lock);
 	return hash;
+}
+
+char *
+knit_policy_get(struct knit_policy *policy, const char *pointer)
+{
+	if (!pointer || knit_policy_check(policy, NULL) < 0)
+		return NULL;
+	return kn_policy_value(policy->p, pointer);
+}
+
+char *
+knit_policy_word(struct knit_policy *policy, const char *pointer)
+{
+	const char *word;
+
+	if (!pointer || knit_policy_check(policy, NULL) < 0)
+		return NULL;
+	word = kn_policy_word(policy->p, pointer);
+	return word ? strdup(word) : NULL;
+}
+
+int
+knit_policy_number(struct knit_policy *policy, const char *pointer, uint64_t *out)
+{
+	char *text = knit_policy_get(policy, pointer);
+	size_t n = text ? strlen(text) : 0;
+	const char *number = text;
+	struct kn_err e = { 0 };
+	int rc = 0;
+
+	if (n > 2 && text[0] == '"') {
+		text[n - 1] = '\0';
+		number++;
+	}
+	if (number && out)
+		rc = kn_policy_size(number, out, &e) == 0 ||
+		     kn_policy_duration_ms(number, out, &e) == 0;
+	free(text);
+	return rc;
+}
+
+int
+knit_policy_named(struct knit_policy *policy, const char *pointer)
+{
+	if (!pointer || knit_policy_check(policy, NULL) < 0)
+		return 0;
+	return kn_policy_named(policy->p, pointer);
+}
+
+/* One piece: the pointers, then what they point to. */
+static const char **
+copy_argv(const char *const *argv)
+{
+	size_t n = 0, bytes = 0;
+	const char **v;
+	char *to;
+
+	for (; argv[n]; n++)
+		bytes += strlen(argv[n]) + 1;
+	v = malloc((n + 1) * sizeof *v + bytes);
+	if (!v)
+		return NULL;
+	to = (char *)(v + n + 1);
+	for (size_t i = 0; i < n; i++) {
+		size_t len = strlen(argv[i]) + 1;
+
+		v[i] = memcpy(to, argv[i], len);
+		to += len;
+	}
+	v[n] = NULL;
+	return v;
+}
+
+const char **
+knit_policy_command(struct knit_policy *policy, struct knit_error *e)
+{
+	const char *const *argv;
+	const char **own;
+	struct kn_err err = { 0 };
+	struct kn_host host;
+	struct kn_sup *sup;
+
+	if (knit_policy_check(policy, e) < 0)
+		return NULL;
+	if (kn_host_probe(&host, &err) < 0 ||
+	    kn_sup_dry_run(policy->p, &host, &argv, &sup, &err) < 0) {
+		kn_lib_pass(e, &err);
+		return NULL;
+	}
+	own = copy_argv(argv);
+	kn_sup_close(sup);
+	if (!own)
+		kn_lib_nomem(e);
+	return own;
 }
 
 struct knit_policy *

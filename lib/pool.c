@@ -19,7 +19,9 @@ enum { JOBS_MAX = 1 << 20 };
 void
 knit_pool_options_init(struct knit_pool_options *o, size_t size)
 {
-	const struct knit_pool_options fresh = { .jobs_max = JOBS_MAX };
+	const struct knit_pool_options fresh = {
+		.jobs_max = JOBS_MAX, .debug_fd = -1, .trace_fd = -1
+	};
 
 	if (!o || size < sizeof o->size)
 		return;
@@ -35,8 +37,7 @@ read_options(const struct knit_pool_options *from, struct knit_pool_options *to,
     struct knit_error *e)
 {
 	const char *bytes = (const char *)from;
-	const unsigned known = KNIT_POOL_RAISE_NOFILE | KNIT_POOL_LAZY |
-			       KNIT_POOL_NO_STEAL | KNIT_POOL_MOVE_CGROUP;
+	const unsigned known = 2 * KNIT_POOL_DEBUG_JSON - 1;
 
 	knit_pool_options_init(to, sizeof *to);
 	if (!from)
@@ -65,8 +66,8 @@ on_answer(void *ctx, struct kn_task *t, struct kn_outcome *o)
 	struct knit_job *job = t->user;
 
 	kn_lib_outcome_fill(job->outcome, o);
-	job->task = NULL;
-	kn_task_free(t);
+	kn_lib_outcome_passed(job->outcome, t);
+	kn_lib_job_answered(job);
 	kn_list_add(&p->fresh, job);
 }
 
@@ -83,6 +84,15 @@ on_say(void *ctx, uint32_t worker, const char *line)
 
 	if (p->say)
 		p->say(p->say_ctx, worker, line);
+}
+
+static void
+on_lost(void *ctx, struct kn_task *t, int sys)
+{
+	struct knit_job *job = t->user;
+
+	(void)ctx;
+	__atomic_store_n(&job->lost, sys, __ATOMIC_RELEASE);
 }
 
 static void
@@ -120,18 +130,43 @@ workers_at_most(const struct knit_pool *p, const struct knit_pool_options *o)
 }
 
 static int
+read_steal(
+    const struct knit_pool_options *o, struct kn_sup_options *so, struct knit_error *e)
+{
+	so->steal_set = o->steal != NULL;
+	so->claim_set = o->claim != NULL;
+	if (o->steal && (so->steal = kn_steal_parse(o->steal)) < 0)
+		return kn_lib_fail(
+		    e, KNIT_E_USAGE, "steal: \"%.40s\" is not supported", o->steal);
+	if (o->claim && (so->claim = kn_claims_parse(o->claim)) < 0)
+		return kn_lib_fail(
+		    e, KNIT_E_USAGE, "claim: \"%.40s\" is not supported", o->claim);
+	return 0;
+}
+
+static int
 open_sup(struct knit_pool *p, const struct knit_pool_options *o, struct knit_error *e)
 {
 	const struct kn_sup_callbacks cb = {
-		.ctx = p, .answer = on_answer, .room = on_room, .say = on_say
+		.ctx = p,
+		.answer = on_answer,
+		.room = on_room,
+		.say = on_say,
+		.lost = on_lost,
 	};
-	const struct kn_sup_options so = {
+	struct kn_sup_options so = {
 		.workers = o->workers,
 		.window = o->window,
 		.no_steal = o->flags & KNIT_POOL_NO_STEAL,
 		.embedded = true,
 		.env = (const char *const *)p->env.v,
 		.env_n = p->env.n,
+		.cwd = p->cwd,
+		.single = o->flags & KNIT_POOL_ONE_JOB,
+		.trace_on = o->trace_fd >= 0,
+		.trace_fd = o->trace_fd,
+		.debug_fd = o->debug_fd,
+		.log_json = o->flags & KNIT_POOL_DEBUG_JSON,
 	};
 	const struct kn_policy *policy = kn_lib_policy(p->policy);
 	struct kn_quiet q = { 0 };
@@ -140,6 +175,12 @@ open_sup(struct knit_pool *p, const struct knit_pool_options *o, struct knit_err
 
 	if (o->workers > 256)
 		return kn_lib_fail(e, KNIT_E_USAGE, "more than 256 workers");
+	if (o->debug && kn_lib_debug_mask(o->debug, &so.debug, e) < 0)
+		return -1;
+	if (o->debug_fd < 0)
+		so.debug = 0;
+	if (read_steal(o, &so, e) < 0)
+		return -1;
 	kn_quiet_begin(&q);
 	rc = kn_sup_open(policy, &p->host, &so, &cb, &p->sup, &err);
 	if (rc == 0)
@@ -165,7 +206,8 @@ prepare(struct knit_pool *p, struct knit_policy *policy,
 	if (kn_host_probe(&p->host, &err) < 0 ||
 	    kn_env_build(&p->env, kn_lib_policy(p->policy), env, &err) < 0)
 		return kn_lib_pass(e, &err);
-	p->host.embedded = true;
+	p->own_process = o->flags & KNIT_POOL_OWN_PROCESS;
+	p->host.embedded = !p->own_process;
 	p->host.stay = !(o->flags & KNIT_POOL_MOVE_CGROUP);
 	if (kn_ids_take(&p->host, workers_at_most(p, o), &p->ids, e) < 0)
 		return -1;
@@ -176,6 +218,8 @@ prepare(struct knit_pool *p, struct knit_policy *policy,
 	}
 	if (o->flags & KNIT_POOL_RAISE_NOFILE)
 		raise_nofile();
+	if (o->cwd && !(p->cwd = strdup(o->cwd)))
+		return kn_lib_nomem(e);
 	p->lazy = o->flags & KNIT_POOL_LAZY;
 	p->jobs_max = o->jobs_max;
 	p->say = o->say;
@@ -214,7 +258,19 @@ knit_pool_open(struct knit_policy *policy, const struct knit_pool_options *o,
 /* ---- jobs ---- */
 
 static int
-accept_job(struct knit_pool *p, struct knit_job *job, struct knit_error *e)
+may_stream(const struct knit_pool *p, const struct knit_job *job, struct knit_error *e)
+{
+	if (p->streamer)
+		return kn_lib_fail(
+		    e, KNIT_E_USAGE, "one job at a time can have the caller's streams");
+	if (job->task->pty && !p->own_process)
+		return kn_lib_fail(
+		    e, KNIT_E_USAGE, "a terminal: only with KNIT_POOL_OWN_PROCESS");
+	return 0;
+}
+
+int
+kn_lib_accept(struct knit_pool *p, struct knit_job *job, struct knit_error *e)
 {
 	if (p->fail.kind != KN_EK_NONE)
 		return kn_lib_pass(e, &p->fail);
@@ -225,6 +281,10 @@ accept_job(struct knit_pool *p, struct knit_job *job, struct knit_error *e)
 		    e, KNIT_E_FULL, "%zu jobs are not finished yet", p->unfinished);
 		return -1;
 	}
+	if (job->has_streams && may_stream(p, job, e) < 0)
+		return -1;
+	if (job->has_streams)
+		p->streamer = job;
 	job->pool = p;
 	job->state = KN_JOB_WAITING;
 	p->refs++;
@@ -236,8 +296,8 @@ accept_job(struct knit_pool *p, struct knit_job *job, struct knit_error *e)
 
 /* Somebody leads: he is told. Nobody: it is done at once, by us, except for callbacks.
  */
-static void
-set_going(struct knit_pool *p, struct kn_quiet *q)
+void
+kn_lib_set_going(struct knit_pool *p, struct kn_quiet *q)
 {
 	if (p->leading || p->lazy) {
 		kn_pool_ring(p);
@@ -267,12 +327,24 @@ knit_pool_submit(struct knit_pool *p, struct knit_job *job, struct knit_error *e
 		return kn_lib_nomem(e);
 	if (kn_lib_enter(p, NULL, e) < 0)
 		return -1;
-	rc = accept_job(p, job, e);
+	rc = kn_lib_accept(p, job, e);
 	if (rc == 0)
-		set_going(p, &q);
+		kn_lib_set_going(p, &q);
 	pthread_mutex_unlock(&p->lock);
 	kn_quiet_end(&q);
 	return rc;
+}
+
+void
+kn_lib_ask_cancel(struct knit_pool *p, struct knit_job *job)
+{
+	if (job->cancel)
+		return;
+	job->cancel = true;
+	if (job->state == KN_JOB_GIVEN) {
+		job->cancel_next = p->cancels;
+		p->cancels = job;
+	}
 }
 
 int
@@ -288,12 +360,8 @@ knit_job_cancel(struct knit_job *job, struct knit_error *e)
 	if (kn_lib_enter(p, NULL, e) < 0)
 		return -1;
 	if (job->state != KN_JOB_DONE && !job->cancel) {
-		job->cancel = true;
-		if (job->state == KN_JOB_GIVEN) {
-			job->cancel_next = p->cancels;
-			p->cancels = job;
-		}
-		set_going(p, &q);
+		kn_lib_ask_cancel(p, job);
+		kn_lib_set_going(p, &q);
 	}
 	pthread_mutex_unlock(&p->lock);
 	kn_quiet_end(&q);
@@ -305,6 +373,8 @@ knit_job_outcome(const struct knit_job *job)
 {
 	bool done;
 
+	if (job && !job->pool && job->state == KN_JOB_DONE) /* given up */
+		return kn_lib_outcome_of(job->outcome);
 	if (!job || !job->pool || !kn_lib_is_ours(job->pool))
 		return NULL;
 	pthread_mutex_lock(&job->pool->lock);
@@ -337,56 +407,7 @@ knit_job_free(struct knit_job *job)
 		kn_lib_unref(p);
 }
 
-/* ---- looking, ending ---- */
-
-int
-knit_pool_poll_fd(const struct knit_pool *p)
-{
-	struct knit_pool *own = (struct knit_pool *)(uintptr_t)p;
-
-	if (!p)
-		return -1;
-	if (kn_lib_enter(own, NULL, NULL) == 0) {
-		own->polled = true;
-		kn_lib_hand_over(own);
-		pthread_mutex_unlock(&own->lock);
-	}
-	return kn_sup_poll_fd(p->sup);
-}
-
-int
-knit_pool_count(struct knit_pool *p, struct knit_pool_counts *out, struct knit_error *e)
-{
-	struct knit_pool_counts c;
-	size_t size = out ? out->size : 0;
-
-	if (!p || size < sizeof out->size || size > 4096)
-		return kn_lib_fail(e, KNIT_E_USAGE, "counts: their size is not set");
-	if (kn_lib_enter(p, NULL, e) < 0)
-		return -1;
-	c = (struct knit_pool_counts){
-		.size = size,
-		.submitted = p->submitted_n,
-		.finished = p->finished_n,
-		.workers = p->counts.workers,
-		.running = p->counts.running,
-		.queued = p->counts.queued + (unsigned)p->inbox.n,
-		.workers_started = p->counts.worker_spawned,
-		.workers_lost = p->counts.worker_lost,
-		.failed_launches = p->counts.failed_launches,
-		.stolen = p->counts.stolen,
-	};
-	pthread_mutex_unlock(&p->lock);
-	memset(out, 0, size);
-	memcpy(out, &c, size < sizeof c ? size : sizeof c);
-	return 0;
-}
-
-const char *
-knit_pool_remark(const struct knit_pool *p)
-{
-	return p ? kn_sup_remark(p->sup) : "";
-}
+/* ---- ending ---- */
 
 static int
 end_with(struct knit_pool *p, int stop, struct knit_error *e)
@@ -400,7 +421,7 @@ end_with(struct knit_pool *p, int stop, struct knit_error *e)
 	p->drain = true;
 	if (p->stop < stop)
 		p->stop = stop;
-	set_going(p, &q);
+	kn_lib_set_going(p, &q);
 	pthread_mutex_unlock(&p->lock);
 	kn_quiet_end(&q);
 	return 0;
@@ -416,4 +437,10 @@ int
 knit_pool_stop(struct knit_pool *p, struct knit_error *e)
 {
 	return end_with(p, 1, e);
+}
+
+int
+knit_pool_kill(struct knit_pool *p, struct knit_error *e)
+{
+	return end_with(p, 2, e);
 }

@@ -347,6 +347,20 @@ kn_policy_text(const struct kn_policy *p)
 	return json_dumps(owner(p)->doc, JSON_INDENT(2) | JSON_SORT_KEYS);
 }
 
+char *
+kn_policy_value(const struct kn_policy *p, const char *pointer)
+{
+	json_t *v = kn_pointer_get(owner(p)->doc, pointer);
+
+	return v ? json_dumps(v, JSON_ENCODE_ANY | JSON_SORT_KEYS) : NULL;
+}
+
+const char *
+kn_policy_word(const struct kn_policy *p, const char *pointer)
+{
+	return json_string_value(kn_pointer_get(owner(p)->doc, pointer));
+}
+
 const char *
 kn_policy_origin(const struct kn_policy *p, const char *pointer)
 {

@@ -194,6 +194,10 @@ int kn_policy_load(const struct kn_policy_src *src, size_t src_n,
 void kn_policy_free(struct kn_policy *p);
 /* The merged document as pretty JSON (malloc'ed), for --dry-run. */
 char *kn_policy_text(const struct kn_policy *p);
+/* The JSON of the value at pointer (malloc'ed); NULL: none there. */
+char *kn_policy_value(const struct kn_policy *p, const char *pointer);
+/* The text at pointer (borrowed) if it is one, or NULL. */
+const char *kn_policy_word(const struct kn_policy *p, const char *pointer);
 /* "sha256:<64 hex>" of the merged canonical document; "" when out of memory. Made when
  * it is first asked for: a run without a report need not wait for it. */
 const char *kn_policy_hash(const struct kn_policy *p);

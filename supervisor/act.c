@@ -339,7 +339,7 @@ act_stop_worker(struct kn_sup *s, const struct kn_action *a)
 	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "stop");
 	/* The worker of a single command has nothing left to end in order, and somebody
 	 * waits for us: its sandbox and its launcher end side by side. */
-	if (s->opt.forward_signals && w->outstanding == 0) {
+	if (s->opt.single && w->outstanding == 0) {
 		kn_launch_kill(s->launcher, w->index, &w->lw);
 		return;
 	}

@@ -1,9 +1,8 @@
-/* supervisor/batch.c: reads lines, and only as many as there is room for; see batch.h.
+/* supervisor/batch.c: takes lines, and only as many as there is room for; see batch.h.
  */
 #include "supervisor/batch.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +10,6 @@
 #include "supervisor/batch_int.h"
 #include "supervisor/batch_keep.h"
 #include "supervisor/ledger.h"
-#include "supervisor/sup.h"
 
 /* A "line" that goes on for so long is no batch (/dev/zero): stop reading. */
 #define ENDLESS_LINE (1ull << 30)
@@ -120,38 +118,80 @@ make_room(struct kn_batch *b)
 	return 0;
 }
 
-static void
-input_ready(void *ctx, int fd, short revents)
+static int
+no_memory(struct kn_batch *b)
 {
-	struct kn_batch *b = ctx;
+	struct kn_err e = { 0 };
+
+	kn_err_set(&e, KN_EK_HOST, "read tasks: out of memory");
+	kn_batch_fail(b, &e);
+	return -1;
+}
+
+/* n bytes were put behind b->end. */
+static int
+came(struct kn_batch *b, size_t n)
+{
+	struct kn_err e = { 0 };
+
+	b->end += n;
+	if (b->line_discarded > ENDLESS_LINE) {
+		kn_err_set(&e, KN_EK_USAGE,
+		    "read tasks: line %llu does not end within 1 GiB",
+		    (unsigned long long)b->line_no + 1);
+		kn_batch_fail(b, &e);
+	}
+	pump(b);
+	return b->failed ? -1 : 0;
+}
+
+int
+kn_batch_feed(struct kn_batch *b, const void *bytes, size_t n)
+{
+	const char *p = bytes;
+
+	while (n > 0 && !b->eof && !b->stopping) {
+		size_t most;
+
+		if (make_room(b) < 0)
+			return no_memory(b);
+		most = b->room - b->end < n ? b->room - b->end : n;
+		memcpy(b->buf + b->end, p, most);
+		p += most;
+		n -= most;
+		if (came(b, most) < 0)
+			return -1;
+	}
+	return b->failed ? -1 : 0;
+}
+
+int
+kn_batch_read(struct kn_batch *b, int fd)
+{
 	struct kn_err e = { 0 };
 	ssize_t r;
 
-	(void)revents;
 	if (b->eof || b->stopping)
-		return;
-	if (make_room(b) < 0) {
-		kn_err_set(&e, KN_EK_HOST, "read tasks: out of memory");
-		kn_batch_fail(b, &e);
-		return;
-	}
+		return -1;
+	if (make_room(b) < 0)
+		return no_memory(b);
 	r = read(fd, b->buf + b->end, b->room - b->end);
 	if (r < 0 && (errno == EINTR || errno == EAGAIN))
-		return;
+		return 0;
+	if (r > 0)
+		return came(b, (size_t)r) < 0 ? -1 : 1;
 	if (r < 0) {
 		kn_err_sys(&e, KN_EK_USAGE, "read tasks");
 		kn_batch_fail(b, &e);
-	} else if (r == 0) {
-		b->eof = true;
-	} else {
-		b->end += (size_t)r;
-		if (b->line_discarded > ENDLESS_LINE) {
-			kn_err_set(&e, KN_EK_USAGE,
-			    "read tasks: line %llu does not end within 1 GiB",
-			    (unsigned long long)b->line_no + 1);
-			kn_batch_fail(b, &e);
-		}
 	}
+	kn_batch_no_more(b);
+	return -1;
+}
+
+void
+kn_batch_no_more(struct kn_batch *b)
+{
+	b->eof = true;
 	pump(b);
 }
 
@@ -164,18 +204,6 @@ may_accept(const struct kn_batch *b)
 	       b->live_n < KN_BATCH_LIVE_MAX &&
 	       (b->live_bytes < KN_BATCH_LIVE_BYTES || b->live_n == 0) &&
 	       b->ops.room(b->ops.ctx);
-}
-
-static void
-watch_input(struct kn_batch *b, bool want)
-{
-	struct kn_err e = { 0 };
-
-	if (want == b->watching || !b->sup)
-		return;
-	b->watching = want;
-	if (kn_sup_watch(b->sup, b->o.fd, want ? POLLIN : 0, input_ready, b, &e) < 0)
-		kn_batch_fail(b, &e);
 }
 
 /* Results that nobody takes must not pile up: while the output is full nothing is
@@ -207,12 +235,12 @@ submit_ready(struct kn_batch *b)
 		if (r == 0) {
 			/* Set before: an answer may come from inside the call. */
 			kn_batch_running(b, n);
-			r = kn_sup_submit(b->sup, n->task, &e);
+			v = KN_V_INTERNAL;
+			r = b->ops.submit(b->ops.ctx, n->task, n, &v, &e);
 			if (r == 0)
 				continue;
 			kn_batch_not_running(b, n);
 			n->state = KN_NODE_READY;
-			v = KN_V_INTERNAL;
 		}
 		if (r > 0) {
 			b->full = true; /* until an answer, or room() */
@@ -240,34 +268,20 @@ pump_once(struct kn_batch *b)
 static void
 pump(struct kn_batch *b)
 {
-	bool lines_left;
-
 	b->again = true;
-	if (b->pumping || !b->sup)
+	if (b->pumping)
 		return;
 	b->pumping = true;
 	while (b->again) {
 		b->again = false;
 		pump_once(b);
 	}
-	lines_left = b->end > b->at || b->discarding;
-	watch_input(b, !b->eof && may_accept(b));
-	if (((b->eof && !lines_left) || b->stopping) && b->live_n == b->running_n &&
-	    !b->drained) {
-		b->drained = true;
-		kn_sup_drain(b->sup);
-	}
 	b->pumping = false;
 }
 
-/* ---- callbacks of the supervisor ---- */
-
-static void
-on_answer(void *ctx, struct kn_task *t, struct kn_outcome *o)
+void
+kn_batch_answer(struct kn_batch *b, struct kn_node *n, struct kn_outcome *o)
 {
-	struct kn_batch *b = ctx;
-	struct kn_node *n = t->user;
-
 	kn_batch_not_running(b, n);
 	b->full = false;
 	if (o->verdict == KN_V_CANCELLED && !n->cancel_asked)
@@ -278,23 +292,10 @@ on_answer(void *ctx, struct kn_task *t, struct kn_outcome *o)
 	pump(b);
 }
 
-static void
-on_room(void *ctx)
+bool
+kn_batch_wants(const struct kn_batch *b)
 {
-	struct kn_batch *b = ctx;
-
-	b->full = false;
-	pump(b);
-}
-
-void
-kn_batch_callbacks(struct kn_batch *b, struct kn_sup_callbacks *out)
-{
-	*out = (struct kn_sup_callbacks){
-		.ctx = b,
-		.answer = on_answer,
-		.room = on_room,
-	};
+	return !b->eof && may_accept(b);
 }
 
 /* ---- life ---- */
@@ -327,21 +328,10 @@ kn_batch_open(const struct kn_batch_options *o, const struct kn_batch_ops *ops,
 	return 0;
 }
 
-int
-kn_batch_start(struct kn_batch *b, struct kn_sup *s, struct kn_err *e)
-{
-	b->sup = s;
-	pump(b);
-	if (b->failed) {
-		*e = b->error;
-		return -1;
-	}
-	return 0;
-}
-
 void
 kn_batch_wake(struct kn_batch *b)
 {
+	b->full = false;
 	pump(b);
 }
 
@@ -351,8 +341,6 @@ kn_batch_stop(struct kn_batch *b)
 	if (b->stopping)
 		return;
 	b->stopping = true;
-	if (b->sup)
-		kn_sup_stop(b->sup, false);
 	kn_batch_end_all(b, KN_V_CANCELLED, "stopped before it began");
 	pump(b);
 }
@@ -376,8 +364,10 @@ kn_batch_close(struct kn_batch *b)
 {
 	if (!b)
 		return;
-	if (b->ledger)
+	if (b->ledger) {
 		kn_batch_finish(b, KN_V_CANCELLED, "stopped");
+		kn_batch_drop_running(b);
+	}
 	kn_batch_files_close(b);
 	kn_keep_close(b->keep);
 	kn_ledger_close(b->ledger);
@@ -394,5 +384,7 @@ kn_batch_count(const struct kn_batch *b, struct kn_batch_counts *out)
 		.waiting = b->live_n - b->running_n,
 		.running = b->running_n,
 		.eof = b->eof && b->at == b->end && !b->discarding,
+		.over = b->live_n == 0 &&
+			(b->stopping || (b->eof && b->at == b->end && !b->discarding)),
 	};
 }

@@ -9,7 +9,6 @@
 
 #include "supervisor/batch_int.h"
 #include "supervisor/ledger.h"
-#include "supervisor/sup.h"
 
 /* Ledger states: 1 accepted and not ended, 2 + verdict ended. */
 enum { LEDGER_LIVE = 1, LEDGER_ENDED = 2 };
@@ -209,12 +208,9 @@ tell(struct kn_batch *b, const char *id, uint64_t seq, uint64_t line_no,
 		.line = o->verdict == KN_V_INVALID ? line_no : 0,
 		.outcome = o,
 	};
-	bool bad = o->verdict != KN_V_OK;
 
 	b->answered++;
 	b->ops.result(b->ops.ctx, &r);
-	if (bad && b->o.fail_fast && !b->stopping)
-		kn_batch_stop(b);
 }
 
 static void
@@ -337,6 +333,24 @@ kn_batch_end_all(struct kn_batch *b, enum kn_verdict v, const char *why)
 		kn_batch_unpop(b, n);
 }
 
+void
+kn_batch_drop_running(struct kn_batch *b)
+{
+	struct kn_node *n;
+
+	while ((n = b->live_first)) {
+		b->ops.drop(b->ops.ctx, n->task);
+		n->task = NULL;
+		n->state = KN_NODE_ENDED;
+		kn_batch_not_running(b, n);
+		unlink_live(b, n);
+		n->refs++;
+		release_followers(b, n, KN_V_CANCELLED);
+		n->refs--;
+		unref(n);
+	}
+}
+
 /* ---- accepting ---- */
 
 static int
@@ -445,7 +459,7 @@ kn_batch_cancel(struct kn_batch *b, const char *id)
 
 	if (n && n->state == KN_NODE_RUNNING) {
 		n->cancel_asked = true;
-		kn_sup_cancel(b->sup, n->task);
+		b->ops.cancel(b->ops.ctx, n->task);
 	} else if (n) {
 		kn_batch_end(b, n, NULL, KN_V_CANCELLED, "cancelled before it began");
 	} else if (look_up(b, id) == KN_LEDGER_UNKNOWN) {

@@ -44,7 +44,6 @@ struct kn_batch {
 	struct kn_batch_options o;
 	struct kn_batch_ops ops;
 	struct kn_line_rules rules;
-	struct kn_sup *sup;
 	struct kn_ledger *ledger;
 	struct kn_keep *keep;
 	int *roots; /* of policy->fs.task_paths, -1: not opened yet */
@@ -59,7 +58,7 @@ struct kn_batch {
 	size_t at, end, room, scanned;
 	uint64_t line_no, line_discarded;
 	bool discarding; /* the rest of an over-long line */
-	bool eof, watching, drained, stopping, pumping, again, full;
+	bool eof, stopping, pumping, again, full;
 	bool failed;
 	struct kn_err error;
 };
@@ -77,6 +76,7 @@ void kn_batch_end(struct kn_batch *b, struct kn_node *n, struct kn_outcome *o,
     enum kn_verdict v, const char *why);
 void kn_batch_skip_doomed(struct kn_batch *b);
 void kn_batch_end_all(struct kn_batch *b, enum kn_verdict v, const char *why);
+void kn_batch_drop_running(struct kn_batch *b); /* without an answer */
 struct kn_node *kn_batch_pop_ready(struct kn_batch *b);
 void kn_batch_unpop(struct kn_batch *b, struct kn_node *n); /* back to the front */
 void kn_batch_running(struct kn_batch *b, struct kn_node *n);

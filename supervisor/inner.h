@@ -191,11 +191,9 @@ struct kn_sup {
 	uint32_t free_head, used_n, refused_head;
 	uint64_t serial, answered, doorbell_missed;
 	struct kn_entry *late_first, *late_last;
-	bool want_room, draining, ended, pool_failed, output_failed;
+	bool want_room, draining, ended, pool_failed;
 	int stop_level;	 /* 0 none, 1 asked to end, 2 kill */
 	int stop_signal; /* what run() reports */
-	int hold_signal; /* forwarded to the task; the stop comes at stop_ns */
-	uint64_t stop_ns;
 	uint64_t
 	    flush_by_ns; /* a stopped run waits no longer for the caller's streams */
 	uint64_t watchdog_ns;

@@ -237,25 +237,20 @@ end_output(struct kn_relay *r, int i)
 }
 
 /* The caller takes no more. The task learns it as it would without us: by SIGPIPE at
- * its next write. A closed stdout also ends the run. */
+ * its next write. What else follows is the submitter's to say. */
 static void
 lost_output(struct kn_relay *r, int i, int sys)
 {
-	struct kn_err e;
+	struct kn_sup *s = r->s;
 
 	r->out[i].n = 0;
 	end_output(r, i);
 	if (i == 1)
 		return;
-	if (sys != EPIPE) {
-		errno = sys;
-		kn_err_sys(&e, KN_EK_HOST, "write to standard output");
-		kn_turn_fail(r->s, &e);
-		r->s->output_failed = true;
-	}
-	KN_LOG(&r->s->log, KN_NS_SIGNALS, KN_LOG_POOL, "standard output: %s",
-	    strerror(sys));
-	kn_turn_stop(r->s, false, sys == EPIPE ? SIGPIPE : 0);
+	KN_LOG(
+	    &s->log, KN_NS_SIGNALS, KN_LOG_POOL, "standard output: %s", strerror(sys));
+	if (s->cb.lost)
+		s->cb.lost(s->cb.ctx, r->e->task, sys);
 }
 
 /* A pipe's end is ours alone, and does not block. A terminal's master is the worker's
@@ -341,10 +336,9 @@ kn_relay_open(struct kn_sup *s, struct kn_entry *e, struct kn_err *err)
 	s->relay = r;
 	r->s = s;
 	r->w_from.fd = r->w_to[0].fd = r->w_to[1].fd = -1;
-	kn_caller_init(
-	    &r->from, e->task->stdin_fd >= 0 ? e->task->stdin_fd : STDIN_FILENO);
-	kn_caller_init(&r->to[0], STDOUT_FILENO);
-	kn_caller_init(&r->to[1], STDERR_FILENO);
+	kn_caller_init(&r->from, e->task->streams[0]);
+	kn_caller_init(&r->to[0], e->task->streams[1]);
+	kn_caller_init(&r->to[1], e->task->streams[2]);
 	return 0;
 }
 

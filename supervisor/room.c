@@ -47,7 +47,7 @@ open_now(void)
 static uint64_t
 total(const struct kn_sup *s, uint64_t workers)
 {
-	uint64_t spares = s->opt.forward_signals ? 0 : s->policy->pool.spares;
+	uint64_t spares = s->opt.single ? 0 : s->policy->pool.spares;
 
 	return workers + (spares < workers ? spares : workers);
 }

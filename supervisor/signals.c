@@ -1,13 +1,12 @@
-/* supervisor/signals.c: all that touches signals, so that a library user who wants none
- * of it loses nothing else. What is changed here is put back by kn_signals_close().
+/* supervisor/signals.c: all that touches signals where the process is ours alone
+ * (`bench`, tests); embedded in another program all this is the program's (for `run`:
+ * cmd/run_signals.c). What is changed here is put back by kn_signals_close().
  *
- * SIGINT, SIGTERM, SIGHUP stop the run, the second one at once; with a single command
- * the task gets them first. SIGHUP stays ignored where it was when we were started
- * (nohup); SIGINT does not, though a shell without job control ignores it for its
- * background jobs: who sends it to us by name means it. SIGPIPE and SIGXFSZ are ignored
- * always: a broken pipe, or a file that may not grow (ulimit -f), is an error of the
- * write, not the end of the supervisor. Embedded in another program all this is the
- * program's, and nothing is touched.
+ * SIGINT, SIGTERM, SIGHUP stop the run, the second one at once. SIGHUP stays ignored
+ * where it was when we were started (nohup); SIGINT does not, though a shell without
+ * job control ignores it for its background jobs: who sends it to us by name means it.
+ * SIGPIPE and SIGXFSZ are ignored always: a broken pipe, or a file that may not grow
+ * (ulimit -f), is an error of the write, not the end of the supervisor.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,74 +19,14 @@
 
 static const int quiet[KN_QUIET_N] = { SIGPIPE, SIGXFSZ };
 
-/* Forward to every task that runs. True if there was one. */
-static bool
-forward(struct kn_sup *s, int signo)
-{
-	bool any = false;
-
-	for (uint32_t i = 0; i < s->task_max; i++) {
-		struct kn_entry *e = &s->entry[i];
-
-		if (e->state != KN_ENTRY_PLACED)
-			continue;
-		KN_LOG(&s->log, KN_NS_SIGNALS, e->worker, "signal %d to task %s", signo,
-		    e->task->id ? e->task->id : "-");
-		any |= kn_act_message(&s->wk[e->worker], KN_MSG_SIGNAL, e,
-			   (uint32_t)signo, NULL, 0) == 0;
-	}
-	return any;
-}
-
-static void
-on_stop_signal(struct kn_sup *s, int signo)
-{
-	if (s->stop_level > 0 || s->hold_signal) {
-		if (signo != SIGHUP)
-			kn_turn_stop(s, true, signo);
-		return;
-	}
-	if (s->opt.forward_signals && forward(s, signo)) {
-		if (signo == SIGHUP)
-			return; /* the task's to decide */
-		s->hold_signal = signo;
-		s->stop_ns =
-		    kn_clock_now() + (uint64_t)s->policy->timeouts.grace_ms * KN_MS_NS;
-		return;
-	}
-	kn_turn_stop(s, false, signo);
-}
-
-/* Stop ourselves as the caller asked, the terminal as it was meanwhile. The task gets
- * SIGSTOP: its process group is an orphaned one, where the kernel drops SIGTSTP. */
-static void
-on_suspend(struct kn_sup *s)
-{
-	forward(s, SIGSTOP);
-	kn_relay_suspend(s);
-	(void)kill(getpid(), SIGSTOP);
-	kn_relay_resume(s);
-}
-
 static void
 on_signal(struct kn_sup *s, int signo)
 {
 	KN_LOG(&s->log, KN_NS_SIGNALS, KN_LOG_POOL, "got %s", strsignal(signo));
-	switch (signo) {
-	case SIGWINCH:
-		kn_relay_resize(s);
-		break;
-	case SIGTSTP:
-		on_suspend(s);
-		break;
-	case SIGCONT:
-		kn_relay_resume(s);
-		forward(s, SIGCONT);
-		break;
-	default:
-		on_stop_signal(s, signo);
-		break;
-	}
+	if (s->stop_level == 0)
+		kn_turn_stop(s, false, signo);
+	else if (signo != SIGHUP)
+		kn_turn_stop(s, true, signo);
 }
 
 static void
@@ -129,11 +68,6 @@ kn_signals_open(struct kn_sup *s, struct kn_err *e)
 	sigaddset(&set, SIGTERM);
 	add_unless_ignored(&set, SIGHUP);
 	sigaddset(&set, SIGQUIT);
-	if (s->opt.forward_signals) {
-		sigaddset(&set, SIGWINCH);
-		sigaddset(&set, SIGCONT);
-		add_unless_ignored(&set, SIGTSTP);
-	}
 	if (sigprocmask(SIG_BLOCK, &set, &g->old_mask) < 0)
 		return kn_err_sys(e, KN_EK_BUG, "block signals");
 	g->mask_saved = true;

@@ -310,7 +310,7 @@ kn_view_finish(struct kn_wk *w, bool keep)
 		kn_view_look_claims(w);
 		kn_resident_answer(w);
 	}
-	if (s->opt.forward_signals)
+	if (s->opt.single)
 		claim_used_input(w);
 	kn_view_tell_bad(w);
 	if (s->share && !kn_share_leave(w))

@@ -153,6 +153,33 @@ kn_sup_cancel(struct kn_sup *s, struct kn_task *t)
 	}
 }
 
+bool
+kn_sup_signal(struct kn_sup *s, const struct kn_task *t, int signo)
+{
+	for (uint32_t i = 0; i < s->task_max; i++) {
+		struct kn_entry *e = &s->entry[i];
+
+		if (e->task != t || e->state != KN_ENTRY_PLACED)
+			continue;
+		KN_LOG(&s->log, KN_NS_SIGNALS, e->worker, "signal %d to task %s", signo,
+		    t->id ? t->id : "-");
+		return kn_act_message(&s->wk[e->worker], KN_MSG_SIGNAL, e,
+			   (uint32_t)signo, NULL, 0) == 0;
+	}
+	return false;
+}
+
+void
+kn_sup_terminal(struct kn_sup *s, enum kn_sup_term what)
+{
+	if (what == KN_TERM_RESIZE)
+		kn_relay_resize(s);
+	else if (what == KN_TERM_SUSPEND)
+		kn_relay_suspend(s);
+	else
+		kn_relay_resume(s);
+}
+
 void
 kn_sup_drain(struct kn_sup *s)
 {

@@ -68,7 +68,7 @@ configure(const struct kn_sup *s, uint32_t workers, struct kn_pool_config *c)
 		.recycle_tasks = p->pool.recycle_tasks,
 		.recycle_s = p->pool.recycle_s,
 		.recycle_memory = p->pool.recycle_memory,
-		.spares = s->opt.forward_signals ? 0 : p->pool.spares,
+		.spares = s->opt.single ? 0 : p->pool.spares,
 		.backoff_min_ms = BACKOFF_MIN_MS,
 		.backoff_max_ms = BACKOFF_MAX_MS,
 		.crash_loop = CRASH_LOOP,
@@ -185,7 +185,7 @@ new_sup(const struct kn_policy *p, const struct kn_host *h,
 	s->start_ns = kn_clock_now();
 	s->log = (struct kn_log){ .mask = o->debug,
 		.json = o->log_json,
-		.fd = STDERR_FILENO,
+		.fd = o->debug_fd ? o->debug_fd : STDERR_FILENO,
 		.start_ns = s->start_ns };
 	s->trace.fd = -1;
 	s->sig.fd = -1;
@@ -303,7 +303,7 @@ kn_sup_run(struct kn_sup *s, int *out_signal, struct kn_err *e)
 		run_down(s, &err);
 	if (out_signal)
 		*out_signal = s->stop_signal;
-	if (rc < 0 || s->pool_failed || s->output_failed) {
+	if (rc < 0 || s->pool_failed) {
 		*e = s->fail;
 		return -1;
 	}
@@ -328,6 +328,8 @@ kn_sup_turn(
 		*e = s->fail;
 		return -1;
 	}
+	if (news == KN_SUP_ENDED && kn_trace_close(&s->trace) < 0)
+		return kn_err_sys(e, KN_EK_HOST, "write the trace");
 	*out = news;
 	return 0;
 }
@@ -433,6 +435,29 @@ const char *
 kn_sup_remark(const struct kn_sup *s)
 {
 	return s->remark;
+}
+
+const char *
+kn_sup_steal(const struct kn_sup *s, const char **out_why)
+{
+	if (out_why)
+		*out_why = s->steal_why;
+	return kn_steal_name(s->steal);
+}
+
+bool
+kn_sup_shares(const struct kn_sup *s)
+{
+	return s->share != NULL;
+}
+
+void
+kn_sup_note(const struct kn_sup *s, const char *ns, const char *text)
+{
+	for (unsigned i = 0; i < KN_NS_N; i++) {
+		if (strcmp(ns, kn_log_ns_name((enum kn_log_ns)i)) == 0)
+			KN_LOG(&s->log, i, KN_LOG_POOL, "%s", text);
+	}
 }
 
 const struct kn_layers *

@@ -28,15 +28,20 @@ struct kn_sup_callbacks {
 	/* Embedded, kind module: a line that a module printed, made printable; else it
 	 * goes to stderr. NULL: dropped. */
 	void (*say)(void *ctx, uint32_t worker, const char *line);
+	/* The stdout that a RELAY task was given takes no more; sys: why. NULL allowed.
+	 */
+	void (*lost)(void *ctx, struct kn_task *t, int sys);
 };
 struct kn_sup_options {
-	uint32_t workers;    /* 0: policy, else machine */
-	uint32_t window;     /* tasks accepted at one time; 0: a default from workers */
-	bool handle_signals; /* SIGINT/TERM/HUP as CLI.md; single command: forwarded */
-	bool forward_signals; /* single command */
-	uint32_t debug;	      /* 1 << enum kn_log_ns (supervisor/log.h), to stderr */
-	bool log_json;	      /* debug lines as JSON objects */
-	bool trace_on;	      /* Chrome trace events to trace_fd (borrowed) */
+	uint32_t workers; /* 0: policy, else machine */
+	uint32_t window;  /* tasks accepted at one time; 0: a default from workers */
+	bool
+	    handle_signals; /* SIGINT, SIGTERM, SIGHUP: stop, the second time at once */
+	bool single;	/* for one task: no spares, its worker is killed at the end */
+	uint32_t debug; /* 1 << enum kn_log_ns (supervisor/log.h) */
+	int debug_fd;	/* borrowed: where those lines go; 0: stderr */
+	bool log_json;	/* they are JSON objects */
+	bool trace_on;	/* Chrome trace events to trace_fd (borrowed) */
 	int trace_fd;
 	/* In place of the policy's words, where set: enum kn_steal, enum kn_claim_how.
 	 */
@@ -68,6 +73,12 @@ int kn_sup_submit(struct kn_sup *s, struct kn_task *t, struct kn_err *e);
 uint32_t kn_sup_function(struct kn_sup *s, const char *name);
 /* Cancel a submitted task that is not answered yet. */
 void kn_sup_cancel(struct kn_sup *s, struct kn_task *t);
+/* Send a signal to what a submitted task runs. False: it runs nothing now. */
+bool kn_sup_signal(struct kn_sup *s, const struct kn_task *t, int signo);
+/* A task with a terminal: its size is that of the caller's; the caller's is given back;
+ * and taken again. */
+enum kn_sup_term { KN_TERM_RESIZE, KN_TERM_SUSPEND, KN_TERM_RESUME };
+void kn_sup_terminal(struct kn_sup *s, enum kn_sup_term what);
 /* No more submissions; run() returns when all is answered. */
 void kn_sup_drain(struct kn_sup *s);
 /* As a first or second SIGTERM. */
@@ -105,6 +116,11 @@ struct kn_sup_counts {
 void kn_sup_count(const struct kn_sup *s, struct kn_sup_counts *out);
 /* Why the pool is smaller than asked for; "" if it is not. */
 const char *kn_sup_remark(const struct kn_sup *s);
+/* How tasks get to other workers, as decided; *out_why, if asked for: the reason. */
+const char *kn_sup_steal(const struct kn_sup *s, const char **out_why);
+bool kn_sup_shares(const struct kn_sup *s); /* workers claim from one lane */
+/* A debug line of the submitter's. From any thread: it is one write. */
+void kn_sup_note(const struct kn_sup *s, const char *ns, const char *text);
 const struct kn_layers *kn_sup_layers(const struct kn_sup *s);
 /* --dry-run: the launch command, without starting anything. */
 int kn_sup_dry_run(const struct kn_policy *p, const struct kn_host *h,

@@ -41,8 +41,11 @@ kn_task_new(void)
 {
 	struct kn_task *t = calloc(1, sizeof *t);
 
-	if (t)
-		t->stdin_fd = -1;
+	if (!t)
+		return NULL;
+	t->stdin_fd = -1;
+	for (int i = 0; i < 3; i++)
+		t->streams[i] = i;
 	return t;
 }
 

@@ -70,7 +70,8 @@ struct kn_task {
 	size_t stdin_n;
 	int stdin_fd; /* CAPTURE: owned file to read stdin from, or -1 */
 	enum kn_stdio_mode stdio;
-	bool pty; /* RELAY with a terminal as stdin */
+	int streams[3]; /* RELAY: the caller's, borrowed; 0, 1, 2 unless changed */
+	bool pty;	/* RELAY with a terminal as stdin */
 	struct kn_call call;
 	struct kn_task_limits limits;
 	struct kn_timeouts timeouts;

@@ -137,8 +137,6 @@ kn_turn_stop(struct kn_sup *s, bool now, int signo)
 	if (s->stop_level >= level)
 		return;
 	s->stop_level = level;
-	s->hold_signal = 0;
-	s->stop_ns = 0;
 	if (signo && !s->stop_signal)
 		s->stop_signal = signo;
 	s->flush_by_ns =
@@ -199,8 +197,6 @@ own_timers(struct kn_sup *s, uint64_t now)
 	kn_stream_watch_late(s, now);
 	for (uint32_t i = 0; s->module && i < s->worker_n; i++)
 		kn_resident_timer(&s->wk[i], now);
-	if (s->stop_ns && s->stop_ns <= now)
-		kn_turn_stop(s, false, s->hold_signal);
 	if (s->flush_by_ns && s->flush_by_ns <= now)
 		kn_relay_abandon(s);
 	if (s->tick_ns && s->tick_ns <= now) {
@@ -299,7 +295,6 @@ next_deadline(struct kn_sup *s, uint64_t now)
 	s->watchdog_ns = waiting ? now + KN_DOORBELL_MS * KN_MS_NS : 0;
 	earliest(&d, s->watchdog_ns);
 	earliest(&d, s->late_first ? s->late_first->late_ns : 0);
-	earliest(&d, s->stop_ns);
 	if (kn_relay_flushing(s))
 		earliest(&d, s->flush_by_ns);
 	earliest(&d, s->tick_ns);

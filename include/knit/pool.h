@@ -37,7 +37,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define KNIT_POOL_API 1 /* rises when something is added; nothing is taken away */
+#define KNIT_POOL_API 2 /* rises when something is added; nothing is taken away */
 
 /* ---- errors ---- */
 
@@ -68,9 +68,9 @@ const char *knit_error_kind_name(enum knit_error_kind kind); /* "usage" */
 
 struct knit_policy;
 
-/* Start with a preset's name or a policy file (NULL: "default"). Later wins. What is
- * wrong is told by knit_policy_check() or knit_pool_open(), with file and position.
- * NULL: no memory. */
+/* Start with a preset's name or a policy file (NULL: "default"; "": none yet, which
+ * becomes the default too unless one is added). Later wins. What is wrong is told by
+ * knit_policy_check() or knit_pool_open(), with file and position. NULL: no memory. */
 struct knit_policy *knit_policy_new(const char *name);
 /* Merge another preset or file. */
 int knit_policy_add(struct knit_policy *policy, const char *name, struct knit_error *e);
@@ -80,6 +80,12 @@ int knit_policy_set(struct knit_policy *policy, const char *pointer, const char 
 /* Show a file or directory of the host at a path inside (NULL: the same). */
 int knit_policy_bind(struct knit_policy *policy, const char *source, const char *at,
     int writable, struct knit_error *e);
+/* The same from one text, "/limits/task/memory=256M". */
+int knit_policy_assign(
+    struct knit_policy *policy, const char *assignment, struct knit_error *e);
+/* What messages call what was added last: "--memory". */
+int knit_policy_label(
+    struct knit_policy *policy, const char *label, struct knit_error *e);
 /* Merge and check. After that, and after it was given to a pool, a policy cannot be
  * changed any more. */
 int knit_policy_check(struct knit_policy *policy, struct knit_error *e);
@@ -87,10 +93,45 @@ int knit_policy_check(struct knit_policy *policy, struct knit_error *e);
  * fails. */
 char *knit_policy_text(struct knit_policy *policy);
 const char *knit_policy_hash(struct knit_policy *policy);
+/* The JSON of one value of it (free() it), NULL: none there. */
+char *knit_policy_get(struct knit_policy *policy, const char *pointer);
+/* The text of one that is a text (free() it); NULL: none there. */
+char *knit_policy_word(struct knit_policy *policy, const char *pointer);
+/* A number, size ("64M") or duration of it. 1; 0: none there. */
+int knit_policy_number(struct knit_policy *policy, const char *pointer, uint64_t *out);
+/* 1: somebody but a shipped preset has set that value. */
+int knit_policy_named(struct knit_policy *policy, const char *pointer);
+/* The command that a worker would be started with, NULL-terminated (free() it: one
+ * piece), and nothing is started. NULL with *e. */
+const char **knit_policy_command(struct knit_policy *policy, struct knit_error *e);
 /* At any time: a pool keeps what it needs. NULL is allowed. */
 void knit_policy_free(struct knit_policy *policy);
 
 /* ---- jobs: one command or call each ---- */
+
+enum knit_verdict {
+	KNIT_OK,
+	KNIT_EXIT,
+	KNIT_SIGNAL,
+	KNIT_TIMEOUT,
+	KNIT_SOFT_TIMEOUT,
+	KNIT_CPU_TIMEOUT,
+	KNIT_MEMORY,
+	KNIT_OUTPUT_LIMIT,
+	KNIT_DENIED,
+	KNIT_TOO_LARGE,
+	KNIT_QUEUE_TIMEOUT,
+	KNIT_CANCELLED,
+	KNIT_SKIPPED,
+	KNIT_WORKER_LOST,
+	KNIT_LAUNCH_FAILED,
+	KNIT_INVALID,
+	KNIT_NOT_FOUND,
+	KNIT_NOT_EXECUTABLE,
+	KNIT_PROTOCOL_VIOLATION,
+	KNIT_INTERNAL
+};
+enum { KNIT_VERDICT_N = KNIT_INTERNAL + 1 };
 
 /* A job belongs to one thread until it is submitted. */
 struct knit_job;
@@ -132,43 +173,37 @@ int knit_job_set_limit(struct knit_job *job, enum knit_limit which, uint64_t val
 int knit_job_set_retries(struct knit_job *job, unsigned n);
 int knit_job_set_arg(
     struct knit_job *job, enum knit_type type, const void *bytes, size_t n);
+/* As a user types it: JSON where it parses as such, else the text itself. */
+int knit_job_set_arg_text(struct knit_job *job, const char *text);
 /* What a call that took longer than KNIT_LIMIT_TASK_MS is answered with, as "ok". */
 int knit_job_set_default(
     struct knit_job *job, enum knit_type type, const void *bytes, size_t n);
+/* Its standard streams are handed on as they come, to and from these descriptors,
+ * which must stay open until it is finished and whose flags stay as they are; nothing
+ * is captured, nothing cut but where somebody asked for it, and it is run once at most.
+ * in -1: empty. One such job at a time in a pool. */
+int knit_job_set_streams(struct knit_job *job, int in, int out, int err);
+/* Its streams are a terminal's, and the caller's at `in` is raw meanwhile (while we are
+ * in the foreground). Only with KNIT_POOL_OWN_PROCESS: it takes a signal. */
+int knit_job_set_terminal(struct knit_job *job);
+/* The first thing that a setter refused, in one line; "" if nothing. */
+const char *knit_job_refusal(const struct knit_job *job);
 void knit_job_set_user(struct knit_job *job, void *user);
 void *knit_job_user(const struct knit_job *job);
 /* Called once, by a thread that waits or dispatches, when the job is finished; the job
  * does not come out of knit_pool_next() then. It may call anything but waits,
- * dispatches and closes, and may free the job. */
+ * dispatches and closes, and may free the job, unless another thread waits for it. */
 void knit_job_set_done(
     struct knit_job *job, void (*done)(struct knit_job *job, void *ctx), void *ctx);
+/* Finish a job that was not submitted: "launch-failed", say, where no pool could be
+ * opened for it. */
+int knit_job_give_up(
+    struct knit_job *job, enum knit_verdict verdict, const char *error);
 /* Also of one that is not finished: it goes on, and its outcome is dropped. */
 void knit_job_free(struct knit_job *job);
 
 /* ---- outcomes ---- */
 
-enum knit_verdict {
-	KNIT_OK,
-	KNIT_EXIT,
-	KNIT_SIGNAL,
-	KNIT_TIMEOUT,
-	KNIT_SOFT_TIMEOUT,
-	KNIT_CPU_TIMEOUT,
-	KNIT_MEMORY,
-	KNIT_OUTPUT_LIMIT,
-	KNIT_DENIED,
-	KNIT_TOO_LARGE,
-	KNIT_QUEUE_TIMEOUT,
-	KNIT_CANCELLED,
-	KNIT_SKIPPED,
-	KNIT_WORKER_LOST,
-	KNIT_LAUNCH_FAILED,
-	KNIT_INVALID,
-	KNIT_NOT_FOUND,
-	KNIT_NOT_EXECUTABLE,
-	KNIT_PROTOCOL_VIOLATION,
-	KNIT_INTERNAL
-};
 const char *knit_verdict_name(enum knit_verdict verdict); /* "soft-timeout" */
 
 struct knit_stream {
@@ -193,6 +228,9 @@ struct knit_outcome {
 	uint64_t max_rss, memory_peak, pids_peak; /* 0: not known */
 	int worker;				  /* -1: none */
 	unsigned attempt;
+	int started; /* it was begun, and exit_code or signal says how it ended */
+	int soft;    /* the value is the one of knit_job_set_default() */
+	uint64_t passed, passed_err; /* bytes handed on, of streams that were given */
 };
 struct knit_file {
 	const char *name;    /* relative, clean */
@@ -213,6 +251,22 @@ const struct knit_cause *knit_outcome_cause(const struct knit_outcome *o, size_t
  * no layer of that name. Names: at = 0, 1, ... until NULL. */
 const char *knit_outcome_layer(const struct knit_outcome *o, const char *layer);
 const char *knit_layer_name(size_t at);
+/* The value as JSON (free() it); NULL: bytes, none, or no memory. */
+char *knit_outcome_value_text(const struct knit_outcome *o);
+/* Write a file that came back below an open directory, by its name; directories are
+ * made, no link is followed, nothing is overwritten (e->sys EEXIST). */
+int knit_outcome_save(
+    const struct knit_outcome *o, size_t at, int dir_fd, struct knit_error *e);
+
+enum knit_json_flag {
+	KNIT_JSON_ASCII = 1 << 0,   /* for a terminal: nothing in it can be an escape */
+	KNIT_JSON_STREAMS = 1 << 1, /* with what was captured of stdout and stderr */
+	KNIT_JSON_FILES = 1 << 2    /* with the content of files that came back */
+};
+/* The result line of a finished job, knit-tasks(5), with its newline (free() it).
+ * policy: named in it by its hash; NULL: it is not. NULL: not finished, no memory. */
+char *knit_job_json(const struct knit_job *job, struct knit_policy *policy,
+    unsigned flags, size_t *out_n);
 
 /* ---- pools ---- */
 
@@ -227,7 +281,13 @@ enum knit_pool_flag {
 	/* Without root, a cgroup of one's own hands out memory limits only when no
 	 * process is in it: the process may be moved into a group below, until the
 	 * close. For one pool at a time. Else be in such a group from the start. */
-	KNIT_POOL_MOVE_CGROUP = 1 << 3
+	KNIT_POOL_MOVE_CGROUP = 1 << 3,
+	/* The process is there for this pool: one thread, no children of its own. So
+	 * workers are its children like others, and start sooner. */
+	KNIT_POOL_OWN_PROCESS = 1 << 4,
+	/* For one job: no spares, and its worker is ended with it. */
+	KNIT_POOL_ONE_JOB = 1 << 5,
+	KNIT_POOL_DEBUG_JSON = 1 << 6 /* debug lines as JSON objects */
 };
 struct knit_pool_options { /* filled by knit_pool_options_init(), then changed */
 	size_t size;
@@ -242,8 +302,18 @@ struct knit_pool_options { /* filled by knit_pool_options_init(), then changed *
 	 * wait. NULL: dropped. */
 	void (*say)(void *ctx, unsigned worker, const char *line);
 	void *say_ctx;
+	const char *cwd; /* of a module, inside; NULL: /task */
+	/* What to note: "lifecycle,policy", "*" (knit_debug_check()); to debug_fd. */
+	const char *debug;
+	/* In place of /pool/steal and /pool/claim. NULL: as the policy says. */
+	const char *steal, *claim;
+	int debug_fd, trace_fd; /* borrowed; -1: no such lines, no trace events */
 };
 void knit_pool_options_init(struct knit_pool_options *o, size_t size);
+/* Whether `debug` is a list of namespaces. */
+int knit_debug_check(const char *list, struct knit_error *e);
+/* Whether the process's cgroup was handed over to its user, to make others in. */
+int knit_host_delegated(struct knit_error *e);
 
 /* Starts the first workers. o NULL: as initialized. */
 int knit_pool_open(struct knit_policy *policy, const struct knit_pool_options *o,
@@ -254,6 +324,16 @@ int knit_pool_submit(
 /* Have it end: one that has begun is killed. Its outcome (cancelled, unless it was
  * quicker) comes as any other. Of a finished one nothing changes. */
 int knit_job_cancel(struct knit_job *job, struct knit_error *e);
+/* Send a signal to what a job runs. 1: sent. 0: it runs nothing (now). */
+int knit_job_signal(struct knit_job *job, int signo, struct knit_error *e);
+/* Of one with knit_job_set_terminal(): the caller's terminal has another size; is to be
+ * as it was before (the caller stops itself); and raw again. */
+enum knit_terminal { KNIT_TERMINAL_SIZE, KNIT_TERMINAL_YIELD, KNIT_TERMINAL_TAKE };
+int knit_job_terminal(
+    struct knit_job *job, enum knit_terminal what, struct knit_error *e);
+/* The errno with which the stdout it was given takes no more, 0: it does. The job has
+ * learned it as from a closed pipe; to end it as well is the caller's to say. */
+int knit_job_lost(const struct knit_job *job);
 
 /* timeout_ms: -1 for ever, 0 not at all. */
 /* 1: finished. 0: not within that time. */
@@ -264,6 +344,11 @@ int knit_pool_next(struct knit_pool *pool, int timeout_ms, struct knit_job **out
     struct knit_error *e);
 /* Until every job is finished. 1, or 0: not within that time. */
 int knit_pool_wait_all(struct knit_pool *pool, int timeout_ms, struct knit_error *e);
+
+/* Until a pool that was drained or stopped has ended: all workers gone, traces written.
+ * 1; 0: not within that time; -1: why it could not go on (all jobs were answered). With
+ * 0 as a timeout it does what knit_pool_dispatch() does, too. */
+int knit_pool_wait_end(struct knit_pool *pool, int timeout_ms, struct knit_error *e);
 
 /* For an event loop: readable when there is something to do, then dispatch. Never read,
  * close or share it with another process. */
@@ -279,21 +364,94 @@ struct knit_pool_counts {
 	unsigned workers; /* the most that were ready at one time */
 	unsigned running, queued;
 	uint64_t workers_started, workers_lost, failed_launches, stolen;
+	unsigned window; /* jobs that the workers choose from */
+	/* Times that something had come and nobody had rung; should stay 0. */
+	uint64_t doorbell_missed;
 };
 int knit_pool_count(
     struct knit_pool *pool, struct knit_pool_counts *out, struct knit_error *e);
 /* Why the pool is smaller than asked for; "" if it is not. */
 const char *knit_pool_remark(const struct knit_pool *pool);
+/* A line of the caller's own among the debug lines, if that namespace is asked for. */
+void knit_pool_note(struct knit_pool *pool, const char *ns, const char *text);
+/* How a wall stands in this pool, as knit_outcome_layer(). */
+const char *knit_pool_layer(const struct knit_pool *pool, const char *layer);
+/* "launcher": the path of bwrap; "steal": "shared", "brokered" or "off", "steal-why"
+ * the reason, "lanes" "shared" or "private"; "policy": its hash. NULL: no such fact. */
+const char *knit_pool_fact(const struct knit_pool *pool, const char *name);
 
 /* Take no more jobs; those that were taken end as they would. */
 int knit_pool_drain(struct knit_pool *pool, struct knit_error *e);
 /* As drain, but what has not begun is cancelled, and what runs has the policy's
  * /timeouts/grace_ms left. */
 int knit_pool_stop(struct knit_pool *pool, struct knit_error *e);
+/* As stop, and what runs is killed now. */
+int knit_pool_kill(struct knit_pool *pool, struct knit_error *e);
 /* Cancel all, kill and reap all workers, free the pool. Jobs are the caller's still,
  * and finished; callbacks of the last ones are called from here. Threads that wait in
  * the pool are let go first; no other call may begin. NULL is allowed. */
 int knit_pool_close(struct knit_pool *pool);
+
+/* ---- batches: task lines in, results out; knit-tasks(5) ---- */
+
+/* Lines are JSON objects: tasks, which may come after others and use what those kept,
+ * and cancellations. A pool may have several batches and jobs beside them; names of
+ * tasks are each batch's own. A batch belongs to one thread at a time, which need not
+ * be one that waits or dispatches; callbacks (but wake) come from inside of its calls.
+ * Lines of any number are worked off in constant memory, if they are given only when
+ * the batch wants some, and it is paused while results cannot be handed on. */
+struct knit_batch;
+
+struct knit_batch_result { /* made by the library only; fields are added at the end */
+	const char *id;
+	uint64_t seq;  /* 0, 1, 2...: the order of the lines; each comes once */
+	uint64_t line; /* its number, from 1, of one that is no task; else 0 */
+	const struct knit_outcome *outcome; /* good until the callback returns */
+};
+struct knit_batch_options { /* filled by knit_batch_options_init(), then changed */
+	size_t size;
+	const char *cwd;      /* of each task, inside; NULL: /task */
+	const char *keep_dir; /* where kept files go; NULL: gone with the batch */
+	void (*result)(void *ctx, const struct knit_batch_result *r);
+	/* knit_batch_work() has something to do: by any thread that does the pool's
+	 * work. It may not call the batch. NULL: not told. */
+	void (*wake)(void *ctx);
+	void *ctx;
+};
+void knit_batch_options_init(struct knit_batch_options *o, size_t size);
+/* The pool must outlive it. */
+int knit_batch_open(struct knit_pool *pool, const struct knit_batch_options *o,
+    struct knit_batch **out, struct knit_error *e);
+/* 1: more lines are welcome. */
+int knit_batch_wants(const struct knit_batch *batch);
+/* n bytes of lines, wherever they are cut. */
+int knit_batch_feed(
+    struct knit_batch *batch, const void *bytes, size_t n, struct knit_error *e);
+/* Or by one read() of a descriptor. 1: some came. 0: none now. -1: the end, if e->kind
+ * is KNIT_E_NONE, or why there will be no more; what was taken goes on. */
+int knit_batch_read(struct knit_batch *batch, int fd, struct knit_error *e);
+void knit_batch_no_more(struct knit_batch *batch); /* the input has ended */
+/* While on: no line is taken and nothing begun. Results of what runs still come. */
+void knit_batch_pause(struct knit_batch *batch, int on);
+/* After the pool's work was done: hand out results, begin what can be begun. 1: all is
+ * answered, and the input has ended. 0: not yet. -1: the pool cannot go on; all was
+ * answered. */
+int knit_batch_work(struct knit_batch *batch, struct knit_error *e);
+/* Take no more lines, cancel what has not begun; what runs goes on. */
+void knit_batch_stop(struct knit_batch *batch);
+/* The result line, as knit_job_json(); from inside of the callback. */
+char *knit_batch_json(const struct knit_batch *batch, const struct knit_batch_result *r,
+    unsigned flags, size_t *out_n);
+
+struct knit_batch_counts {
+	size_t size; /* set by the caller */
+	uint64_t accepted, answered, waiting, running;
+	int ended; /* the input, and each line of it was taken */
+};
+int knit_batch_count(const struct knit_batch *batch, struct knit_batch_counts *out,
+    struct knit_error *e);
+/* What runs is cancelled, and nobody hears of it. NULL is allowed. */
+void knit_batch_close(struct knit_batch *batch);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -89,7 +89,10 @@ include supervisor/core/a.c '"supervisor/sup.h"' 'supervisor/core may not includ
 include supervisor/core/a.c '<stdio.h>' 'supervisor/core may not include <stdio.h>'
 include supervisor/a.c '"cmd/cmd.h"' 'supervisor may not include'
 include supervisor/a.c '"supervisor/core/state.h"' 'supervisor may not include'
-include cmd/a.c '"supervisor/core/pool.h"' 'cmd may not include'
+include cmd/bench_a.c '"supervisor/core/pool.h"' 'cmd may not include'
+include cmd/run_a.c '"supervisor/sup.h"' 'cmd may not include'
+include cmd/out.h '"sandbox/layer.h"' 'cmd may not include'
+include cmd/run.c '"ipc/lane.h"' 'cmd may not include'
 include supervisor/loop.c '<jansson.h>' 'jansson'
 include cmd/run.c '<jansson.h>' 'jansson'
 include sandbox/launch.c '<seccomp.h>' 'libseccomp'
@@ -99,7 +102,8 @@ printf '#include <%s>\n' jansson.h | put sandbox/policy_json.c
 printf '#include "%s"\n' ipc/err.h sandbox/policy.h | put sandbox/a.c
 printf '#include "%s"\n' ipc/err.h supervisor/core/event.h | put supervisor/core/a.c
 printf '#include <%s>\n' stdint.h string.h | put supervisor/core/b.c
-printf '#include "%s"\n' ipc/fd.h supervisor/sup.h version.h | put cmd/a.c
+printf '#include "%s"\n' ipc/fd.h supervisor/sup.h version.h | put cmd/bench_a.c
+printf '#include "%s"\n' ipc/fd.h cmd/cmd.h version.h | put cmd/run.c
 good layers 'all as it should be'
 
 # object SOURCE: as if it were an object of the core.

@@ -1,5 +1,5 @@
-/* tests/unit/batch_world.h: a batch and a supervisor made of cardboard, for the tests
- * of batches. kn_sup_*() as used by a batch are defined here: include it once.
+/* tests/unit/batch_world.h: a batch and a pool made of cardboard, for the tests of
+ * batches.
  */
 #ifndef KN_TESTS_BATCH_WORLD_H
 #define KN_TESTS_BATCH_WORLD_H
@@ -25,30 +25,30 @@
 #include "ipc/fd.h"
 #include "sandbox/policy.h"
 #include "supervisor/batch.h"
-#include "supervisor/sup.h"
 
 enum { RESULTS_MAX = 20000, WINDOW_MAX = 8192 };
 
-/* ---- the cardboard supervisor ---- */
+/* ---- the cardboard pool ---- */
 
-struct kn_sup {
+struct cardboard {
+	struct kn_batch *batch;
 	struct kn_task *running[WINDOW_MAX];
+	struct kn_node *node[WINDOW_MAX];
 	size_t n, window;
-	bool drained, stopped;
-	short events;
-	void (*ready)(void *ctx, int fd, short revents);
-	void *ready_ctx;
-	struct kn_sup_callbacks cb;
 	size_t most;
 };
 
-int
-kn_sup_submit(struct kn_sup *s, struct kn_task *t, struct kn_err *e)
+static int
+submit(void *ctx, struct kn_task *t, struct kn_node *n, enum kn_verdict *v,
+    struct kn_err *e)
 {
+	struct cardboard *s = ctx;
+
+	(void)v;
 	(void)e;
-	assert_false(s->drained);
 	if (s->n == s->window)
 		return 1;
+	s->node[s->n] = n;
 	s->running[s->n++] = t;
 	if (s->n > s->most)
 		s->most = s->n;
@@ -56,60 +56,53 @@ kn_sup_submit(struct kn_sup *s, struct kn_task *t, struct kn_err *e)
 }
 
 static void
-answer(struct kn_sup *s, size_t i, struct kn_outcome *o)
+take_away(struct cardboard *s, size_t i)
 {
-	struct kn_task *t = s->running[i];
-
 	memmove(
 	    &s->running[i], &s->running[i + 1], (--s->n - i) * sizeof s->running[0]);
-	s->cb.answer(s->cb.ctx, t, o);
+	memmove(&s->node[i], &s->node[i + 1], (s->n - i) * sizeof s->node[0]);
+}
+
+static void
+answer(struct cardboard *s, size_t i, struct kn_outcome *o)
+{
+	struct kn_node *n = s->node[i];
+
+	take_away(s, i);
+	kn_batch_answer(s->batch, n, o);
 	kn_outcome_fini(o);
 }
 
 static void
-answer_with(struct kn_sup *s, size_t i, enum kn_verdict v)
+answer_with(struct cardboard *s, size_t i, enum kn_verdict v)
 {
 	struct kn_outcome o = { .verdict = v, .started = true };
 
 	answer(s, i, &o);
 }
 
-void
-kn_sup_cancel(struct kn_sup *s, struct kn_task *t)
+static size_t
+place_of(const struct cardboard *s, const struct kn_task *t)
 {
 	for (size_t i = 0; i < s->n; i++) {
-		if (s->running[i] == t) {
-			answer_with(s, i, KN_V_CANCELLED);
-			return;
-		}
+		if (s->running[i] == t)
+			return i;
 	}
-	fail_msg("cancel of a task that does not run");
-}
-
-void
-kn_sup_drain(struct kn_sup *s)
-{
-	assert_false(s->drained);
-	s->drained = true;
-}
-
-void
-kn_sup_stop(struct kn_sup *s, bool now)
-{
-	(void)now;
-	s->stopped = true;
-}
-
-int
-kn_sup_watch(struct kn_sup *s, int fd, short events,
-    void (*ready)(void *ctx, int fd, short revents), void *ctx, struct kn_err *e)
-{
-	(void)fd;
-	(void)e;
-	s->events = events;
-	s->ready = ready;
-	s->ready_ctx = ctx;
+	fail_msg("a task that does not run");
 	return 0;
+}
+
+static void
+cancel(void *ctx, struct kn_task *t)
+{
+	answer_with(ctx, place_of(ctx, t), KN_V_CANCELLED);
+}
+
+static void
+drop(void *ctx, struct kn_task *t)
+{
+	take_away(ctx, place_of(ctx, t));
+	kn_task_free(t);
 }
 
 /* ---- the world of one test ---- */
@@ -122,9 +115,10 @@ struct result {
 };
 
 static struct {
-	struct kn_sup sup;
+	struct cardboard sup;
 	struct kn_batch *batch;
 	int in;
+	bool fail_fast, stopped;
 	struct result results[RESULTS_MAX];
 	size_t n;
 	bool blocked;
@@ -145,6 +139,10 @@ on_result(void *ctx, const struct kn_batch_result *r)
 	to->verdict = r->outcome->verdict;
 	to->line = r->line;
 	to->seq = r->seq;
+	if (w.fail_fast && to->verdict != KN_V_OK) { /* as who hears of it may do */
+		w.stopped = true;
+		kn_batch_stop(w.batch);
+	}
 }
 
 static bool
@@ -157,10 +155,13 @@ has_room(void *ctx)
 static void
 open_batch(size_t window, bool fail_fast, const char *keep)
 {
-	const struct kn_batch_ops ops = { .result = on_result, .room = has_room };
-	struct kn_batch_options o = {
-		.policy = &w.policy, .fail_fast = fail_fast, .keep_dir = keep
-	};
+	const struct kn_batch_ops ops = { .ctx = &w.sup,
+		.result = on_result,
+		.room = has_room,
+		.submit = submit,
+		.cancel = cancel,
+		.drop = drop };
+	const struct kn_batch_options o = { .policy = &w.policy, .keep_dir = keep };
 	struct kn_err e = { 0 };
 
 	memset(&w, 0, sizeof w);
@@ -173,10 +174,10 @@ open_batch(size_t window, bool fail_fast, const char *keep)
 	w.sup.window = window;
 	w.in = memfd_create("lines", MFD_CLOEXEC);
 	assert_true(w.in >= 0);
-	o.fd = w.in;
+	w.fail_fast = fail_fast;
 	if (kn_batch_open(&o, &ops, &w.batch, &e) < 0)
 		fail_msg("%s", e.msg);
-	kn_batch_callbacks(w.batch, &w.sup.cb);
+	w.sup.batch = w.batch;
 }
 
 static void __attribute__((format(printf, 1, 2))) line(const char *fmt, ...)
@@ -192,18 +193,23 @@ static void __attribute__((format(printf, 1, 2))) line(const char *fmt, ...)
 static void
 begin(void)
 {
-	struct kn_err e = { 0 };
-
 	assert_int_equal(lseek(w.in, 0, SEEK_SET), 0);
-	if (kn_batch_start(w.batch, &w.sup, &e) < 0)
-		fail_msg("%s", e.msg);
 }
 
 static void
 read_all_possible(void)
 {
-	while (w.sup.events & POLLIN)
-		w.sup.ready(w.sup.ready_ctx, w.in, POLLIN);
+	while (kn_batch_wants(w.batch) && kn_batch_read(w.batch, w.in) > 0)
+		;
+}
+
+static bool
+is_over(void)
+{
+	struct kn_batch_counts c;
+
+	kn_batch_count(w.batch, &c);
+	return c.over;
 }
 
 /* Everything that runs ends ok, oldest first. */
@@ -216,7 +222,7 @@ run_to_end(void)
 			break;
 		answer_with(&w.sup, 0, KN_V_OK);
 	}
-	assert_true(w.sup.drained);
+	assert_true(is_over());
 }
 
 static void

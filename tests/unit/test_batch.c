@@ -148,7 +148,7 @@ a_full_output_stops_the_reading(void **state)
 	read_all_possible();
 	kn_batch_count(w.batch, &c);
 	assert_int_equal(c.accepted, 0);
-	assert_int_equal(w.sup.events, 0);
+	assert_false(kn_batch_wants(w.batch));
 	w.blocked = false;
 	kn_batch_wake(w.batch);
 	run_to_end();
@@ -172,7 +172,7 @@ a_stop_answers_everything_accepted(void **state)
 	assert_int_equal(w.n, 9);
 	answer_with(&w.sup, 0, KN_V_OK);
 	assert_int_equal(w.n, 10);
-	assert_true(w.sup.drained);
+	assert_true(is_over());
 	expect("t0", KN_V_OK, "");
 	expect("t9", KN_V_CANCELLED, "");
 	close_batch();
@@ -188,14 +188,58 @@ fail_fast_stops_at_the_first_failure(void **state)
 	begin();
 	read_all_possible();
 	answer_with(&w.sup, 0, KN_V_OK);
-	assert_false(w.sup.stopped);
+	assert_false(w.stopped);
 	answer_with(&w.sup, 0, KN_V_TIMEOUT);
-	assert_true(w.sup.stopped);
+	assert_true(w.stopped);
 	while (w.sup.n > 0)
 		answer_with(&w.sup, 0, KN_V_CANCELLED);
-	assert_true(w.sup.drained);
+	assert_true(is_over());
 	assert_true(w.n < 10);
 	close_batch();
+}
+
+/* What runs is dropped without an answer, what comes after it with it. */
+static void
+a_close_lets_go_of_what_runs(void **state)
+{
+	(void)state;
+	open_batch(2, false, NULL);
+	line("{\"id\":\"a\",\"argv\":[\"t\"]}");
+	line("{\"id\":\"b\",\"argv\":[\"t\"],\"after\":[\"a\"]}");
+	line("{\"id\":\"c\",\"argv\":[\"t\"]}");
+	line("{\"id\":\"d\",\"argv\":[\"t\"],\"after\":[\"b\",\"c\"]}");
+	begin();
+	read_all_possible();
+	assert_int_equal(w.sup.n, 2);
+	close_batch();
+	assert_int_equal(w.sup.n, 0);
+	assert_int_equal(w.n, 2); /* b and d: they had not begun */
+}
+
+/* Wherever the bytes are cut. */
+static void
+lines_may_come_in_pieces(void **state)
+{
+	static const char text[] = "{\"id\":\"a\",\"argv\":[\"t\"]}\n"
+				   "{\"id\":\"b\",\"argv\":[\"t\"],\"after\":[\"a\"]}";
+
+	(void)state;
+	for (size_t piece = 1; piece < sizeof text; piece += 7) {
+		open_batch(4, false, NULL);
+		for (size_t at = 0; at < sizeof text - 1; at += piece) {
+			size_t n = sizeof text - 1 - at;
+
+			assert_int_equal(
+			    kn_batch_feed(w.batch, text + at, n < piece ? n : piece),
+			    0);
+		}
+		assert_int_equal(w.sup.n, 1); /* the second has no end yet */
+		kn_batch_no_more(w.batch);
+		run_to_end();
+		assert_int_equal(w.n, 2);
+		expect("b", KN_V_OK, "");
+		close_batch();
+	}
 }
 
 int
@@ -210,6 +254,8 @@ main(void)
 		cmocka_unit_test(a_full_output_stops_the_reading),
 		cmocka_unit_test(a_stop_answers_everything_accepted),
 		cmocka_unit_test(fail_fast_stops_at_the_first_failure),
+		cmocka_unit_test(a_close_lets_go_of_what_runs),
+		cmocka_unit_test(lines_may_come_in_pieces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

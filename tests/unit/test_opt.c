@@ -93,15 +93,15 @@ values_with_and_without_equals_sign(void **state)
 	accept("--memory=64M --timeout 500ms --set /a/b={\"x\":1} --policy judge -- x",
 	    &o, copy, sizeof copy);
 	assert_int_equal(o.src_n, 4);
-	assert_int_equal(o.src[0].type, KN_SRC_VALUE);
+	assert_int_equal(o.src[0].type, KN_OPT_VALUE);
 	assert_string_equal(o.src[0].pointer, "/limits/task/memory");
 	assert_string_equal(o.src[0].text, "64M");
 	assert_string_equal(o.src[0].label, "--memory");
 	assert_string_equal(o.src[1].pointer, "/timeouts/hard_ms");
 	assert_string_equal(o.src[1].text, "500ms");
-	assert_int_equal(o.src[2].type, KN_SRC_SET);
+	assert_int_equal(o.src[2].type, KN_OPT_SET);
 	assert_string_equal(o.src[2].text, "/a/b={\"x\":1}");
-	assert_int_equal(o.src[3].type, KN_SRC_NAMED);
+	assert_int_equal(o.src[3].type, KN_OPT_NAMED);
 	kn_opt_fini(&o);
 	refuse("--memory", "--memory: needs a value");
 	refuse("--memory -- x", "--memory: needs a value");

@@ -1,6 +1,5 @@
 /* tests/unit/test_out.c: result lines reach the reader whole and in order, a slow
  * reader stops the accepting and not the supervisor, a gone one is noticed.
- * kn_sup_watch() is defined here.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,43 +22,12 @@
 /* cmd/ is no part of the library: the file itself. */
 #include "cmd/out.c"
 
-static struct {
-	short events;
-	void (*ready)(void *ctx, int fd, short revents);
-	void *ctx;
-	int fd;
-	unsigned changes;
-} loop;
-
-int
-kn_sup_watch(struct kn_sup *s, int fd, short events,
-    void (*ready)(void *ctx, int fd, short revents), void *ctx, struct kn_err *e)
-{
-	(void)s;
-	(void)e;
-	loop.events = events;
-	loop.ready = ready;
-	loop.ctx = ctx;
-	loop.fd = fd;
-	return 0;
-}
-
-static void
-changed(void *ctx)
-{
-	(void)ctx;
-	loop.changes++;
-}
-
 static void
 open_on(struct kn_out *o, int fd, bool ordered)
 {
 	struct kn_err e;
 
-	memset(&loop, 0, sizeof loop);
 	assert_int_equal(kn_out_open(o, fd, ordered, &e), 0);
-	/* Never looked into: only a non-NULL pointer for the watch above. */
-	kn_out_attach(o, (struct kn_sup *)(void *)&loop, changed, NULL);
 }
 
 static void
@@ -73,15 +41,17 @@ put(struct kn_out *o, uint64_t seq, size_t n)
 	kn_out_put(o, seq, line, (size_t)head + n + 1);
 }
 
-/* As the loop would do. */
+/* As a loop would do. */
 static bool
-turn(void)
+turn(struct kn_out *o)
 {
-	struct pollfd p = { .fd = loop.fd, .events = loop.events };
+	struct pollfd p = { .fd = o->fd };
+	int events = kn_out_events(o);
 
-	if (!loop.events || poll(&p, 1, 0) <= 0)
+	p.events = (short)events;
+	if (events < 0 || poll(&p, 1, 0) <= 0)
 		return false;
-	loop.ready(loop.ctx, loop.fd, p.revents);
+	kn_out_ready(o, p.revents);
 	return true;
 }
 
@@ -127,16 +97,16 @@ a_slow_reader_stops_the_accepting_only(void **state)
 	while (kn_out_room(&o)) /* returns at all: no put waits for the reader */
 		put(&o, put_n++, 5000);
 	assert_true(put_n > 1000);
-	assert_int_equal(loop.events, POLLOUT);
+	assert_int_equal(kn_out_events(&o), POLLOUT);
 	/* The caller's own description stays as it was. */
 	assert_false(fcntl(fds[1], F_GETFL) & O_NONBLOCK);
 	while (got < put_n) {
 		got = read_lines(fds[0], got, rest, &rest_n, sizeof rest);
 		if (got < put_n)
-			assert_true(turn());
+			assert_true(turn(&o));
 	}
-	assert_true(loop.changes > 0);
-	assert_int_equal(loop.events, POLLERR);
+	assert_true(kn_out_room(&o));
+	assert_int_equal(kn_out_events(&o), 0);
 	assert_int_equal(kn_out_finish(&o), 0);
 	kn_out_close(&o);
 	close(fds[0]);
@@ -163,7 +133,7 @@ lines_come_in_order_if_asked(void **state)
 	while (got < N) {
 		got = read_lines(fds[0], got, rest, &rest_n, sizeof rest);
 		if (got < N)
-			assert_true(turn());
+			assert_true(turn(&o));
 	}
 	put(&o, N, 10);
 	assert_int_equal(read_lines(fds[0], got, rest, &rest_n, sizeof rest), N + 1);
@@ -201,14 +171,38 @@ a_reader_that_goes_is_noticed_without_a_write(void **state)
 	make_pipe(fds);
 	open_on(&o, fds[1], false);
 	put(&o, 0, 1);
-	assert_false(turn());
+	assert_false(turn(&o));
 	close(fds[0]);
-	assert_true(turn());
+	assert_true(turn(&o));
 	assert_int_equal(o.broken, EPIPE);
-	assert_int_equal(loop.changes, 1);
 	assert_false(kn_out_room(&o));
 	assert_int_equal(kn_out_finish(&o), -1);
 	kn_out_close(&o);
+	close(fds[1]);
+}
+
+static void
+corked_lines_are_written_together(void **state)
+{
+	static char rest[1 << 17];
+	size_t rest_n = 0;
+	struct kn_out o;
+	int fds[2];
+
+	(void)state;
+	make_pipe(fds);
+	open_on(&o, fds[1], false);
+	kn_out_cork(&o, true);
+	put(&o, 0, 10);
+	put(&o, 1, 10);
+	assert_int_equal(read_lines(fds[0], 0, rest, &rest_n, sizeof rest), 0);
+	for (uint64_t i = 2; i < 40; i++) /* not without bound */
+		put(&o, i, 2000);
+	assert_true(read_lines(fds[0], 0, rest, &rest_n, sizeof rest) > 30);
+	kn_out_cork(&o, false);
+	assert_int_equal(kn_out_finish(&o), 0);
+	kn_out_close(&o);
+	close(fds[0]);
 	close(fds[1]);
 }
 
@@ -236,6 +230,7 @@ main(void)
 		cmocka_unit_test(lines_come_in_order_if_asked),
 		cmocka_unit_test(too_many_held_for_order_stop_the_accepting),
 		cmocka_unit_test(a_reader_that_goes_is_noticed_without_a_write),
+		cmocka_unit_test(corked_lines_are_written_together),
 		cmocka_unit_test(a_full_disk_is_noticed),
 	};
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };

@@ -16,16 +16,14 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 #include "ipc/err.h"
 #include "ipc/fd.h"
 #include "sandbox/policy.h"
+#include "supervisor/report.h"
 #include "supervisor/task.h"
 #include "supervisor/task_line.h"
-
-/* cmd/ is no part of the library: the file itself. */
-#include "cmd/report.c"
-#include "cmd/report_files.c"
 
 /* ---- the validator ---- */
 

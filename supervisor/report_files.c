@@ -1,5 +1,5 @@
-/* cmd/report_files.c: see report_files.h. */
-#include "cmd/report_files.h"
+/* supervisor/report_files.c: see report_files.h. */
+#include "supervisor/report_files.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd/report.h"
 #include "ipc/err.h"
 #include "supervisor/base64.h"
+#include "supervisor/report.h"
 
 enum {
 	PIECE = 48 * 1024, /* a multiple of 3: each is whole groups of base64 */
@@ -95,21 +95,26 @@ read_piece(int fd, char *buf, size_t n, uint64_t at)
 static int
 put_content(struct text *t, const struct kn_outcome_file *f)
 {
-	static char piece[PIECE];
+	char *piece;
+	int rc = 0;
 
 	if (put_str(t, "\"content_b64\":\"") < 0 ||
-	    grow(t, kn_base64_length(f->bytes) + OVERHEAD) < 0)
+	    grow(t, kn_base64_length(f->bytes) + OVERHEAD) < 0 ||
+	    !(piece = malloc(PIECE)))
 		return -1;
-	for (uint64_t at = 0; at < f->bytes;) {
+	for (uint64_t at = 0; at < f->bytes && rc == 0;) {
 		size_t want = f->bytes - at < PIECE ? (size_t)(f->bytes - at) : PIECE;
 
-		if (read_piece(f->fd, piece, want, at) != (ssize_t)want)
-			return 1;
+		if (read_piece(f->fd, piece, want, at) != (ssize_t)want) {
+			rc = 1;
+			break;
+		}
 		kn_base64_encode_to(t->p + t->n, piece, want);
 		t->n += kn_base64_length(want);
 		at += want;
 	}
-	return put_str(t, "\",");
+	free(piece);
+	return rc ? rc : put_str(t, "\",");
 }
 
 static int

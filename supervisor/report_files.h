@@ -1,11 +1,12 @@
-/* cmd/report_files.h: the "files" of a result line, with their contents as base64.
+/* supervisor/report_files.h: the "files" of a result line, with their contents as
+ * base64.
  *
  * Contents may be as large as /task: they go from the descriptor into the line, without
  * a JSON value of their own, which would be read, copied and looked through again
  * while nobody else is heard.
  */
-#ifndef KN_CMD_REPORT_FILES_H
-#define KN_CMD_REPORT_FILES_H
+#ifndef KN_SUPERVISOR_REPORT_FILES_H
+#define KN_SUPERVISOR_REPORT_FILES_H
 
 #include <stddef.h>
 
