@@ -407,7 +407,7 @@ install: all $(pc_files)
 	install -m 644 $(public_h) $(DESTDIR)$(INCLUDEDIR)/knit/
 	install -m 644 $(pc_files) $(DESTDIR)$(PKGCONFIGDIR)/
 	install -m 644 $(example_files) $(DESTDIR)$(DOCDIR)/examples/module/
-	install -m 644 examples/embed/Makefile examples/embed/pool.c $(DESTDIR)$(DOCDIR)/examples/embed/
+	install -m 644 examples/embed/Makefile examples/embed/pool.c examples/embed/lines.c $(DESTDIR)$(DOCDIR)/examples/embed/
 	for m in $(man_pages); do s=$${m##*.}; install -d $(DESTDIR)$(MANDIR)/man$$s && \
 	  install -m 644 $$m $(DESTDIR)$(MANDIR)/man$$s/ || exit 1; done
 uninstall:

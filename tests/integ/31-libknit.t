@@ -27,7 +27,7 @@ is "$(readelf -d "$lib/libknit.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')" libk
 # ---- names ----
 nm -D --defined-only "$lib/libknit.so" | awk '{ print $NF }' | sed 's/@.*//' | sort -u >"$T/exported"
 is "$(grep -vE '^(knit_[a-z0-9_]+|KNIT_0)$' "$T/exported" | tr '\n' ' ')" "" "knit_* only is exported"
-sed -nE 's/.*[ *](knit_(policy|pool|job|outcome|layer|verdict|error)_[a-z_]+)\(.*/\1/p' \
+sed -nE 's/.*[ *](knit_(policy|pool|job|batch|outcome|layer|verdict|error|debug|host)_[a-z_]+)\(.*/\1/p' \
 	"$dest/opt/knit/include/knit/pool.h" | sort -u >"$T/declared"
 is "$(grep -v KNIT_0 "$T/exported" | diff - "$T/declared" | tr '\n' ' ')" "" \
 	"exported is what the header declares, all of it"
@@ -71,6 +71,10 @@ example() { # NAME ARGS-OF-MAKE...
 	is $? 0 "$name: it runs"
 	is "$(sort "$T/out" | tr '\n' '|')" "echo hello: ok|exit 3: exit 3|hello|" "$name: it says how the commands ended"
 	is "$(cat "$T/err")" "" "$name: and nothing else"
+	printf '{"id":"a","argv":["sh","-c","echo kept >k"],"keep":["k"]}\n{"id":"b","argv":["cat","k"],"after":["a"],"files":{"k":{"from":"a/k"}}}\n' |
+		LD_LIBRARY_PATH=$lib "$T/$name/lines" >"$T/out" 2>"$T/err"
+	is "$? $(js "$T/out" 'len(L), by["b"]["verdict"], by["b"]["stdout"].strip()')" "0 (2, 'ok', 'kept')" \
+		"$name: task lines become results"
 }
 if nm -D "$lib/libknit.so" | grep -qE '__(asan|tsan)_'; then
 	not_here "a sanitizer's runtime is in the library: a plain program cannot load it"
