@@ -210,6 +210,13 @@ kn_host_probe(struct kn_host *h, struct kn_err *e)
 		kn_err_hint(e, "hand the task to the pool outside");
 		return -1;
 	}
+	/* Ids, mounts, descriptors of the launch: without it each of them would look
+	 * like a right that is missing. */
+	if (access("/proc/self/fd", X_OK) < 0) {
+		kn_err_sys(e, KN_EK_HOST, "/proc is not mounted: /proc/self/fd");
+		kn_err_hint(e, "as root: mount -t proc proc /proc");
+		return -1;
+	}
 	h->uid = geteuid();
 	h->gid = getegid();
 	h->landlock_abi = landlock_abi();

@@ -47,6 +47,8 @@ ok "is not run (C062)" test ! -e "$T/ran"
 if [ -n "$can_userns" ]; then
 	watched "$PY" "$t_lib/userns.py" --mount sh -c 'mount -t tmpfs none "$(dirname "$(command -v bwrap)")" && exec "$0" run --bind "$1:/t" -- /bin/touch /t/ran' "$KS_REAL" "$T" # (no shell there either)
 	refused 'bwrap|bubblewrap' "no bwrap on the machine"
+	watched "$PY" "$t_lib/userns.py" --mount sh -c 'mount -t tmpfs none /proc && exec "$0" run --bind "$1:/t" -- /bin/touch /t/ran' "$KS_REAL" "$T"
+	refused '/proc is not mounted' "no /proc"
 	# ---- user namespaces off (C060) ----
 	watched "$PY" "$t_lib/userns.py" sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" run --bind "$1:/t" -- touch /t/ran' "$KS" "$T"
 	refused 'user namespaces|max_user_namespaces' "max_user_namespaces=0 (C060)"
