@@ -86,7 +86,7 @@ like "$(out)" "/dev/pts/0 b'x" "and terminals can be made"
 
 # Files that are handed over are memory of the worker until they have been read.
 part=1 # of all sizes, in proportion: an emulated machine writes long
-[ "${KNIT_SLOW:-1}" = 1 ] || part=4
+[ "${KNIT_SLOW:-1}" = 1 ] || part=2
 for i in 1 2 3 4; do
 	printf '{"id":"c%d","argv":["sh","-c","for f in 1 2; do head -c %d /dev/zero >f$f; done"],"collect":["f*"]}\n' \
 	    $i $((12000000 / part))
