@@ -68,6 +68,7 @@ void
 kn_submit_init(struct kn_submit *s)
 {
 	s->published = 0;
+	s->told = 0;
 	s->offered = 0;
 	s->cursor = 0;
 }
@@ -95,7 +96,7 @@ kn_submit_next(const struct kn_submit *s)
 }
 
 void
-kn_submit_publish(struct kn_submit *s, const struct kn_slice *sl, int slot,
+kn_submit_stage(struct kn_submit *s, const struct kn_slice *sl, int slot,
     const struct kn_slot_head *head, const void *inline_bytes)
 {
 	uint32_t bit = 1u << slot;
@@ -104,7 +105,25 @@ kn_submit_publish(struct kn_submit *s, const struct kn_slice *sl, int slot,
 	s->published ^= bit;
 	s->offered |= bit;
 	s->cursor = (unsigned)slot + 1;
+	/* The worker read it last: its line is fetched while we do other things. */
+	kn_line_warm(&sl->submit_slots[s->cursor % KN_SLOTS].head);
+}
+
+void
+kn_submit_flush(struct kn_submit *s, const struct kn_slice *sl)
+{
+	if (s->told == s->published)
+		return;
+	s->told = s->published;
 	kn_shm_store32_release(&sl->control->submit_published, s->published); /* P1 */
+}
+
+void
+kn_submit_publish(struct kn_submit *s, const struct kn_slice *sl, int slot,
+    const struct kn_slot_head *head, const void *inline_bytes)
+{
+	kn_submit_stage(s, sl, slot, head, inline_bytes);
+	kn_submit_flush(s, sl);
 }
 
 uint32_t
@@ -131,6 +150,8 @@ kn_submit_take_back(struct kn_submit *s, const struct kn_slice *sl, int slot)
 
 	if (!(s->offered & bit))
 		return false;
+	/* A bit that is flipped in the claim word alone is pending. */
+	kn_submit_flush(s, sl);
 	word = kn_shm_load64_acquire(claim); /* C2 */
 	for (int i = 0; i < TAKE_BACK_TRIES; i++) {
 		if (!((s->published ^ bits_of(word)) & bit))
@@ -238,6 +259,8 @@ kn_submit_claim_many(const struct kn_slice *sl, unsigned *cursor, unsigned max,
 		uint32_t pending = pub ^ bits_of(word), taken = 0;
 		unsigned at = *cursor, n = 0;
 
+		if (pending)
+			kn_line_warm(&c->submit_claimed);
 		while (pending && n < max) {
 			int slot = next_bit(pending, at);
 
@@ -284,6 +307,7 @@ kn_return_publish(struct kn_return_tx *r, const struct kn_slice *sl,
 	r->published ^= 1u << slot;
 	r->cursor = (unsigned)slot + 1;
 	kn_shm_store32_release(&sl->control->return_published, r->published); /* R1 */
+	kn_line_warm(&sl->return_slots[r->cursor % KN_SLOTS].head);
 	return true;
 }
 
@@ -298,10 +322,18 @@ int
 kn_return_peek(struct kn_return_rx *r, const struct kn_slice *sl,
     struct kn_slot_head *out_head, uint8_t out_inline[KN_INLINE_MAX])
 {
-	uint32_t pub = kn_shm_load32_acquire(&sl->control->return_published); /* R2 */
-	uint32_t pending = pub ^ r->retired;
+	uint32_t pending = r->seen ^ r->retired;
 	int slot;
 
+	/* One look for all that lies there: each fetches the line from a worker that is
+	 * writing it. */
+	if (!pending) {
+		r->seen =
+		    kn_shm_load32_acquire(&sl->control->return_published); /* R2 */
+		pending = r->seen ^ r->retired;
+		for (uint32_t m = pending; m; m &= m - 1)
+			__builtin_prefetch(&sl->return_slots[__builtin_ctz(m)].head);
+	}
 	if (!pending)
 		return -1;
 	slot = next_bit(pending, r->cursor);

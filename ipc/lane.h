@@ -16,7 +16,8 @@
 
 /* ---- submit lane, supervisor side ---- */
 struct kn_submit {
-	uint32_t published; /* shadow of our own word */
+	uint32_t published; /* our own word, with what is staged */
+	uint32_t told;	    /* what the word in the lane says: without it */
 	uint32_t
 	    offered; /* slots we published and have not seen claimed, by our record */
 	unsigned cursor; /* of kn_submit_next() */
@@ -34,6 +35,12 @@ int kn_submit_next(const struct kn_submit *s);
  * none) to slot and publish it. slot from kn_submit_free. */
 void kn_submit_publish(struct kn_submit *s, const struct kn_slice *sl, int slot,
     const struct kn_slot_head *head, const void *inline_bytes);
+/* The same in two halves, for a burst: written, and not offered before the flush, which
+ * offers all that was staged by one store. Each such store takes a line away from a
+ * worker that is looking at it. */
+void kn_submit_stage(struct kn_submit *s, const struct kn_slice *sl, int slot,
+    const struct kn_slot_head *head, const void *inline_bytes);
+void kn_submit_flush(struct kn_submit *s, const struct kn_slice *sl);
 /* Mask of offered slots that the worker has claimed since the last call; they leave
  * `offered`. Bits of slots never offered are a violation: *out_violation is set. */
 uint32_t kn_submit_claimed(
@@ -85,6 +92,7 @@ bool kn_return_publish(struct kn_return_tx *r, const struct kn_slice *sl,
 /* ---- return lane, supervisor side ---- */
 struct kn_return_rx { /* starts as all zero */
 	uint32_t retired;
+	uint32_t seen; /* the worker's word, looked at anew when all of it is taken */
 	unsigned cursor;
 };
 /* Mask of slots that are pending at this moment. */

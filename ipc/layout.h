@@ -75,7 +75,7 @@ struct kn_control {
 	_Alignas(KN_LINE) uint64_t begun;
 	_Alignas(KN_LINE) uint64_t begun_ns;
 	/* submit_published: writer supervisor, readers worker. Toggle bits.
-	 * P1 kn_submit_publish store release <-> C1 kn_submit_claim load acquire,
+	 * P1 kn_submit_flush store release <-> C1 kn_submit_claim load acquire,
 	 * carries the slot's header, inline bytes and area bytes.
 	 * If the supervisor dies before P1 the worker never sees the task. */
 	KN_WORD32(submit_published);

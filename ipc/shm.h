@@ -139,4 +139,15 @@ kn_shm_words_load_acquire(void *dst, const void *src, size_t n)
 	}
 }
 
+/* A hint and no access: p's line will be written soon; have it fetched meanwhile. */
+static inline void
+kn_line_warm(const void *p)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)p));
+#else
+	__builtin_prefetch(p, 1);
+#endif
+}
+
 #endif

@@ -10,6 +10,9 @@
 #include "supervisor/inner.h"
 
 enum { MEMORY_LOOKS = 16 };
+/* Of a burst, offered together: as few stores to the word that the worker looks at, and
+ * yet it does not wait for the whole burst. */
+enum { FLUSH_AT = 8 };
 enum { ERROR_MAX = 64 * 1024 }; /* an encoded error may be larger than payload.max */
 
 /* ---- abort ids ---- */
@@ -186,8 +189,10 @@ kn_call_publish(struct kn_wk *w, struct kn_entry *e)
 	if (e->area >= 0)
 		w->res.payload_ns = e->published_ns;
 	w->sup->long_bytes = e->area >= 0 ? head.payload_len : 0;
-	kn_submit_publish(&w->tx, &w->slice, slot, &head, buf);
+	kn_submit_stage(&w->tx, &w->slice, slot, &head, buf);
 	w->to_wake = true;
+	if (++w->staged >= FLUSH_AT)
+		kn_call_flush(w);
 	w->slot_task[slot] = e->index;
 	w->slot_gen[slot] = e->gen;
 	w->outstanding++;
@@ -195,6 +200,13 @@ kn_call_publish(struct kn_wk *w, struct kn_entry *e)
 	e->worker = (int)w->index;
 	e->incarnation = w->incarnation;
 	return true;
+}
+
+void
+kn_call_flush(struct kn_wk *w)
+{
+	w->staged = 0;
+	kn_submit_flush(&w->tx, &w->slice);
 }
 
 void
@@ -208,8 +220,10 @@ kn_call_wake(struct kn_sup *s)
 		if (!w->to_wake)
 			continue;
 		w->to_wake = false;
-		if (w->live)
-			(void)kn_park_wake(w->slice.control);
+		if (!w->live)
+			continue;
+		kn_call_flush(w);
+		(void)kn_park_wake(w->slice.control);
 	}
 }
 

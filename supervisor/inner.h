@@ -131,6 +131,7 @@ struct kn_wk {
 	struct kn_entry *quiet;		  /* its claim is told with its result, */
 	uint32_t quiet_moved, quiet_from; /* and that it came from another's lane */
 	bool joined;  /* shared submit: it may claim, and is not buried */
+	uint32_t staged; /* calls in its lane that are not on offer yet */
 	bool to_wake; /* something was published to a resident: look if it sleeps */
 	struct kn_resident_wk res; /* kind module */
 	struct kn_err boot_err;	   /* BOOT could not be sent, or BOOT_FAIL came */
@@ -278,7 +279,10 @@ void kn_publish_forget(struct kn_entry *e);
 /* call.c: kind module, one call. */
 /* True: published; the worker is woken by kn_call_wake(). */
 bool kn_call_publish(struct kn_wk *w, struct kn_entry *e);
-/* Wake those that were published to since the last time, if they sleep. */
+/* What was published lies there in bursts: now it is all on offer. */
+void kn_call_flush(struct kn_wk *w);
+/* Offer all, and wake those that were published to since the last time, if they sleep.
+ */
 void kn_call_wake(struct kn_sup *s);
 /* Wait a little without sleeping for an answer. True: one is there. */
 bool kn_call_spin(struct kn_sup *s);

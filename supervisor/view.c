@@ -294,6 +294,8 @@ kn_view_look(struct kn_wk *w)
 		w->sup->look_ns = w->sup->round_ns;
 	for (unsigned i = 0; !w->bad && i < 2 * KN_SLOTS && take_one(w); i++)
 		n++;
+	if (w->staged > 0 && !w->bad)
+		kn_call_flush(w); /* it may be waiting for what followed */
 	/* The claim word is what a worker that takes calls writes all the time: each
 	 * look fetches its line. What was claimed matters with a result, and before a
 	 * sleep.
