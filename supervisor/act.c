@@ -306,6 +306,7 @@ act_look_begun(struct kn_sup *s, const struct kn_action *a)
 	if (!e || !w->live || w->bad)
 		return;
 	kn_view_look_claims(w);
+	kn_view_tell_claims(w);
 	if (!e->claimed || !kn_view_begun(w, e))
 		return;
 	ev.begun_ns = e->begun_ns;

@@ -458,8 +458,8 @@ kn_call_result(
 		w->quiet = e;
 		kn_view_look_claims(w);
 		w->quiet = NULL;
-		ev.claimed = e->claimed;
 	}
+	ev.claimed = e && e->claimed; /* told again, if it was */
 	if (!bad && !e)
 		bad = "result.task";
 	else if (!bad && !e->claimed)

@@ -40,6 +40,7 @@ enum {
 	KN_GONE_MS = 5000,    /* launcher reaped, but somebody still holds the socket */
 	KN_DEAF_MS = 1000,    /* socket closed, but its launcher lives on */
 	KN_IDLE_RINGS = 4096, /* rings without cause, beyond one per result */
+	KN_UNTOLD_MAX = 2 * KN_SLOTS,
 	KN_COLLECT_MAX = 1024, /* files a task may hand back, whatever the stub says */
 };
 
@@ -63,6 +64,7 @@ enum kn_entry_state {
 /* A task that was accepted and is not answered. Named to the core and to workers by
  * its index; everything a worker says about it is held against this record. */
 struct kn_entry {
+	/* what each call needs comes first: thousands of them may be under way */
 	struct kn_sup *sup;
 	struct kn_task *task;
 	enum kn_entry_state state;
@@ -86,19 +88,23 @@ struct kn_entry {
 	uint64_t taken_ns; /* taken back then, from worker taken_from; 0: was not */
 	int taken_from;
 	bool has_result;
-	struct kn_job_result result;
 	enum kn_how how;
 	enum kn_verdict refusal; /* REFUSED */
 	const char *why;	 /* REFUSED: text; static */
 	const char *over;	 /* stream that went over its cap where that kills */
 	const char *broken; /* stream that we could not carry on; broken_sys: why */
 	int broken_sys;
-	struct kn_io io;
 	struct kn_outcome_file *files;
 	size_t file_n, file_room;
-	uint64_t file_bytes;			/* of those that will be read */
+	uint64_t file_bytes; /* of those that will be read */
+	struct kn_io io;
+	struct kn_job_result result;
 	struct kn_entry *late_next, *late_prev; /* published, pipes not watched yet */
 	uint64_t late_ns;			/* when they will be; 0: not listed */
+};
+
+struct kn_claim {
+	uint32_t task, gen;
 };
 
 struct kn_wk {
@@ -131,8 +137,11 @@ struct kn_wk {
 	struct kn_entry *quiet;		  /* its claim is told with its result, */
 	uint32_t quiet_moved, quiet_from; /* and that it came from another's lane */
 	bool joined;  /* shared submit: it may claim, and is not buried */
+	struct kn_claim untold[KN_UNTOLD_MAX]; /* seen, and not told to the core; some
+						  of them answered meanwhile */
+	uint32_t untold_n;
 	uint32_t staged; /* calls in its lane that are not on offer yet */
-	bool to_wake; /* something was published to a resident: look if it sleeps */
+	bool to_wake;	 /* something was published to a resident: look if it sleeps */
 	struct kn_resident_wk res; /* kind module */
 	struct kn_err boot_err;	   /* BOOT could not be sent, or BOOT_FAIL came */
 	char err_text[KN_ERR_TEXT_MAX];
@@ -218,6 +227,7 @@ struct kn_sup {
 	uint64_t steps;		/* of the core, ever */
 	uint64_t round_ns;	/* when the round of the loop began */
 	uint64_t look_ns;    /* when the lane was looked at whose results are taken */
+	bool mute; /* one worker, calls: nobody else can take what it has claimed */
 	bool full_look;	     /* claims too, although there are no results */
 	uint64_t polled_ns;  /* when descriptors were last looked at */
 	uint64_t no_spin_ns; /* until then waiting is sleeping */
@@ -303,6 +313,8 @@ void kn_view_ready(struct kn_wk *w);
 unsigned kn_view_look(struct kn_wk *w);
 /* Claims only; from inside a turn they are answers to the present step. */
 void kn_view_look_claims(struct kn_wk *w);
+/* Those that were kept for the result: the core is about to decide by them. */
+void kn_view_tell_claims(struct kn_wk *w);
 bool kn_view_begun(struct kn_wk *w, struct kn_entry *e);
 void kn_view_violation(struct kn_wk *w, const char *field);
 struct kn_entry *kn_view_entry(struct kn_wk *w, uint32_t task, uint32_t gen);

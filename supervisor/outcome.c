@@ -3,6 +3,8 @@
  * Exactly once per accepted task: the answer frees the entry, and an entry is freed
  * nowhere else.
  */
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ipc/clock.h"
@@ -135,14 +137,15 @@ kn_outcome_answer(struct kn_entry *e)
 	uint64_t now = s->module ? s->step_ns : kn_clock_now();
 	struct kn_outcome o;
 
-	memset(&o, 0, sizeof o);
+	memset(&o, 0, offsetof(struct kn_outcome, error));
+	o.error[0] = '\0';
 	o.worker = was_begun(e) ? e->worker : -1;
 	o.attempt = e->attempt;
 	o.exit_code = -1;
 	o.layers = *kn_launcher_layers(s->launcher);
 	if (e->state == KN_ENTRY_REFUSED) {
 		o.verdict = e->refusal;
-		memccpy(o.error, e->why, '\0', sizeof o.error - 1);
+		snprintf(o.error, sizeof o.error, "%s", e->why);
 	} else {
 		if (!s->module)
 			kn_stream_drain(e);

@@ -308,6 +308,7 @@ kn_view_finish(struct kn_wk *w, bool keep)
 		;
 	if (s->module) {
 		kn_view_look_claims(w);
+		kn_view_tell_claims(w);
 		kn_resident_answer(w);
 	}
 	if (s->opt.single)
@@ -334,13 +335,14 @@ void
 kn_view_tell_bad(struct kn_wk *w)
 {
 	struct kn_event ev = { .type = KN_EV_VIOLATION,
-		.now_ns = kn_clock_now(),
 		.worker = w->index,
 		.incarnation = w->incarnation };
 
 	if (!w->bad || w->bad_fed)
 		return;
+	kn_view_tell_claims(w);
 	w->bad_fed = true;
+	ev.now_ns = kn_clock_now();
 	kn_turn_feed(w->sup, &ev);
 }
 

@@ -128,7 +128,6 @@ struct kn_outcome {
 	bool started;	 /* exit_code or signal is meaningful */
 	int exit_code;	 /* -1: none */
 	int signal;	 /* 0: none */
-	char error[320]; /* one line for the user: why, or "" */
 	struct kn_capture out, err;
 	struct kn_outcome_file *files;
 	size_t file_n;
@@ -141,6 +140,7 @@ struct kn_outcome {
 	int worker; /* -1: none */
 	uint32_t attempt;
 	struct kn_layers layers;
+	char error[320]; /* one line for the user: why, or "" */
 };
 void kn_outcome_fini(struct kn_outcome *o);
 

@@ -48,25 +48,55 @@ kn_view_entry(struct kn_wk *w, uint32_t task, uint32_t gen)
 }
 
 static void
-tell_claim(struct kn_wk *w, uint32_t task, uint32_t gen)
+feed_claim(struct kn_wk *w, uint32_t task, uint32_t gen)
 {
-	struct kn_entry *e = kn_view_entry(w, task, gen);
 	struct kn_event ev = { .type = KN_EV_CLAIMED,
+		.now_ns = w->sup->module ? w->sup->step_ns : kn_clock_now(),
 		.worker = w->index,
 		.incarnation = w->incarnation,
 		.task = task,
 		.gen = gen };
+
+	if (w->sup->pumping)
+		kn_turn_reply(w->sup, &ev);
+	else
+		kn_turn_feed(w->sup, &ev);
+}
+
+static void
+tell_claim(struct kn_wk *w, uint32_t task, uint32_t gen)
+{
+	struct kn_entry *e = kn_view_entry(w, task, gen);
 
 	if (!e || e->claimed)
 		return;
 	e->claimed = true;
 	if (e == w->quiet)
 		return;
-	ev.now_ns = w->sup->module ? w->sup->step_ns : kn_clock_now();
-	if (w->sup->pumping)
-		kn_turn_reply(w->sup, &ev);
-	else
-		kn_turn_feed(w->sup, &ev);
+	if (w->sup->mute && !w->sup->pumping && !w->sup->full_look) {
+		if (w->untold_n == KN_UNTOLD_MAX)
+			kn_view_tell_claims(w);
+		w->untold[w->untold_n++] = (struct kn_claim){ task, gen };
+		return;
+	}
+	feed_claim(w, task, gen);
+}
+
+/* Of a single worker's calls the claim is told with the result, which makes one step of
+ * the core of two; what has none yet is told before anything depends on it. */
+void
+kn_view_tell_claims(struct kn_wk *w)
+{
+	uint32_t n = w->untold_n;
+
+	w->untold_n = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct kn_claim c = w->untold[i];
+		struct kn_entry *e = kn_view_entry(w, c.task, c.gen);
+
+		if (e && e->claimed)
+			feed_claim(w, c.task, c.gen);
+	}
 }
 
 void
@@ -302,6 +332,8 @@ kn_view_look(struct kn_wk *w)
 	 */
 	if (!w->bad && (n > 0 || !w->sup->module || w->sup->full_look))
 		kn_view_look_claims(w);
+	if (w->untold_n > 0 && w->sup->full_look)
+		kn_view_tell_claims(w);
 	if (!w->bad && w->stopping && !w->stop_acked &&
 	    kn_control_stop_acked(w->slice.control)) {
 		struct kn_event ev = event(w, KN_EV_STOP_ACKED);
