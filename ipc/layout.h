@@ -133,6 +133,18 @@ struct kn_control {
 	 * more than the worker's word: it buys time once, teardown_ms. If the worker
 	 * dies before O1 its death is what counts. */
 	_Alignas(KN_LINE) uint64_t over;
+
+	/* ---- kind module ---- */
+
+	/* worker_cpu: writer worker, reader supervisor: 1 + the CPU it ran on of late,
+	 * 0: not known. Only a hint: two that share a CPU do not spin for each other.
+	 * H1 kn_park_worker_is_on store release <-> H2 kn_park_worker_cpu load acquire.
+	 * If the worker dies before H1 the word is an old one. */
+	KN_WORD32(worker_cpu);
+	/* host_cpu: writer supervisor, reader worker. The same of the supervisor.
+	 * H3 kn_park_host_is_on store release <-> H4 kn_park_host_cpu load acquire.
+	 * If the supervisor dies before H3 the word is an old one. */
+	KN_WORD32(host_cpu);
 };
 _Static_assert(sizeof(struct kn_control) <= KN_PAGE, "control fits a page");
 

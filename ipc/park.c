@@ -1,4 +1,5 @@
-/* ipc/park.c: sleeping on the wake word of a slice, and the abort bits. */
+/* ipc/park.c: sleeping on the wake word of a slice, where the two sides run, and the
+ * abort bits. */
 #include "ipc/park.h"
 
 #include <errno.h>
@@ -61,6 +62,30 @@ kn_park_wake(struct kn_control *c)
 	(void)kn_shm_inc32_seqcst(&c->wake); /* K3 */
 	(void)syscall(SYS_futex, &c->wake, FUTEX_WAKE, 1, NULL, NULL, 0);
 	return true;
+}
+
+void
+kn_park_worker_is_on(struct kn_control *c, uint32_t cpu_1)
+{
+	kn_shm_store32_release(&c->worker_cpu, cpu_1); /* H1 */
+}
+
+uint32_t
+kn_park_worker_cpu(const struct kn_control *c)
+{
+	return kn_shm_load32_acquire(&c->worker_cpu); /* H2 */
+}
+
+void
+kn_park_host_is_on(struct kn_control *c, uint32_t cpu_1)
+{
+	kn_shm_store32_release(&c->host_cpu, cpu_1); /* H3 */
+}
+
+uint32_t
+kn_park_host_cpu(const struct kn_control *c)
+{
+	return kn_shm_load32_acquire(&c->host_cpu); /* H4 */
 }
 
 void

@@ -25,6 +25,13 @@ bool kn_park_for(struct kn_control *c, uint32_t seen, uint64_t ns);
  * woken by a system call. */
 bool kn_park_wake(struct kn_control *c);
 
+/* Where each side ran of late: 1 + the CPU, 0: not known. Hints, and from a worker
+ * perhaps lies. */
+void kn_park_worker_is_on(struct kn_control *c, uint32_t cpu_1); /* worker */
+uint32_t kn_park_worker_cpu(const struct kn_control *c);	 /* supervisor */
+void kn_park_host_is_on(struct kn_control *c, uint32_t cpu_1);	 /* supervisor */
+uint32_t kn_park_host_cpu(const struct kn_control *c);		 /* worker */
+
 /* Abort bits: words of a slice (kn_control.abort) or of a bank (kn_bank_head.abort); id
  * below KN_ABORT_BITS. */
 void kn_abort_set(uint32_t *words, uint32_t id);	/* supervisor */

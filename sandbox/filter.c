@@ -231,6 +231,17 @@ check_starts(const struct kn_ftable *t, struct kn_err *e)
 	    "group @default has it");
 }
 
+/* A module's process asks for it only where nothing is held against it. */
+static bool
+may_place(const struct kn_ftable *t)
+{
+	const uint64_t args[6] = { 0 };
+	int nr = kn_filter_nr("sched_setaffinity");
+
+	return nr >= 0 &&
+	       kn_ftable_decide(t, t->arch, (uint32_t)nr, args) == SECCOMP_RET_ALLOW;
+}
+
 static int
 build(const struct kn_policy *policy, bool watched, struct kn_filter *out,
     struct kn_err *e)
@@ -254,6 +265,7 @@ build(const struct kn_policy *policy, bool watched, struct kn_filter *out,
 	if (rc == 0)
 		rc = compile(&p[1], &f.cell_bpf, &f.cell_n, e);
 	free(p);
+	f.may_place = may_place(&t);
 	kn_ftable_fini(&t);
 	if (rc < 0) {
 		kn_filter_fini(&f);

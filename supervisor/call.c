@@ -1,6 +1,7 @@
 /* supervisor/call.c: kind module: one call into a worker's lane, and its result out of
  * it. No system call and no allocation for a call that fits its slot.
  */
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,6 +210,17 @@ kn_call_flush(struct kn_wk *w)
 	kn_submit_flush(&w->tx, &w->slice);
 }
 
+static void
+tell_cpu(struct kn_wk *w)
+{
+	uint32_t here = (uint32_t)sched_getcpu() + 1;
+
+	if (here == w->host_cpu)
+		return;
+	w->host_cpu = here;
+	kn_park_host_is_on(w->slice.control, here);
+}
+
 void
 kn_call_wake(struct kn_sup *s)
 {
@@ -223,6 +235,7 @@ kn_call_wake(struct kn_sup *s)
 		if (!w->live)
 			continue;
 		kn_call_flush(w);
+		tell_cpu(w);
 		(void)kn_park_wake(w->slice.control);
 	}
 }

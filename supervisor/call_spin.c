@@ -4,7 +4,10 @@
  * another CPU: on the same one it keeps the worker from running, and never succeeds. So
  * it is left alone after a few failures, for longer each time.
  */
+#include <sched.h>
+
 #include "ipc/clock.h"
+#include "ipc/park.h"
 #include "sandbox/host.h"
 #include "supervisor/inner.h"
 
@@ -17,6 +20,9 @@ enum {
 	SPINS_A_LOOK = 64, /* at the clock */
 	SPIN_FAILS = 4,
 	NO_SPIN_MAX_SHIFT = 10,
+	YIELDS = 3,
+	LONG_YIELD_NS = 1000 * 1000,
+	NO_YIELD_NS = 100 * 1000 * 1000,
 };
 
 static bool
@@ -41,6 +47,43 @@ pause_once(void)
 #endif
 }
 
+/* None of those that owe us something runs where we do, as far as is known. */
+static bool
+is_apart(const struct kn_sup *s)
+{
+	uint32_t here = (uint32_t)sched_getcpu() + 1;
+
+	for (uint32_t i = 0; i < s->worker_n; i++) {
+		const struct kn_wk *w = &s->wk[i];
+
+		if (w->live && w->outstanding &&
+		    kn_park_worker_cpu(w->slice.control) != here)
+			return true;
+	}
+	return false;
+}
+
+/* On one CPU: it answers while we stand aside, and no bell has to ring for that, which
+ * would cost two switches for each answer of many, and a look at all descriptors. Not
+ * where others want the CPU too: they would come first. */
+static bool
+give_way(struct kn_sup *s)
+{
+	uint64_t began = s->round_ns, now;
+
+	for (int i = 0; i < YIELDS; i++) {
+		(void)sched_yield();
+		if (has_news(s))
+			return true;
+		now = kn_clock_now();
+		if (now - began > LONG_YIELD_NS) {
+			s->no_spin_ns = now + NO_YIELD_NS;
+			return false;
+		}
+	}
+	return false;
+}
+
 bool
 kn_call_spin(struct kn_sup *s)
 {
@@ -55,8 +98,11 @@ kn_call_spin(struct kn_sup *s)
 	    s->long_bytes / BYTES_A_NS < MORE_NS ? s->long_bytes / BYTES_A_NS : MORE_NS;
 	/* The first after a pause is slept for: who calls now and then is not served
 	 * by a CPU that is kept busy, and both may be on one. */
-	if (out == 0 || s->host->cpus < 2 || now < s->no_spin_ns ||
-	    now - s->look_ns > RECENT_NS + 2 * more)
+	if (out == 0 || now < s->no_spin_ns)
+		return false;
+	if (!is_apart(s))
+		return give_way(s);
+	if (s->host->cpus < 2 || now - s->look_ns > RECENT_NS + 2 * more)
 		return false;
 	for (end = now + SPIN_NS + more; now < end; now = kn_clock_now()) {
 		for (int i = 0; i < SPINS_A_LOOK; i++) {

@@ -140,8 +140,9 @@ struct kn_wk {
 	struct kn_claim untold[KN_UNTOLD_MAX]; /* seen, and not told to the core; some
 						  of them answered meanwhile */
 	uint32_t untold_n;
-	uint32_t staged; /* calls in its lane that are not on offer yet */
-	bool to_wake;	 /* something was published to a resident: look if it sleeps */
+	uint32_t staged;   /* calls in its lane that are not on offer yet */
+	uint32_t host_cpu; /* that it was told: 1 + number */
+	bool to_wake; /* something was published to a resident: look if it sleeps */
 	struct kn_resident_wk res; /* kind module */
 	struct kn_err boot_err;	   /* BOOT could not be sent, or BOOT_FAIL came */
 	char err_text[KN_ERR_TEXT_MAX];

@@ -41,7 +41,7 @@ reset(struct kn_wk *w)
 	kn_arena_slice(&w->sup->arena, kn_resident_slice(w->sup, w->index), &w->slice);
 	kn_submit_init(&w->tx);
 	w->rx = (struct kn_return_rx){ 0 };
-	w->staged = w->untold_n = 0;
+	w->staged = w->untold_n = w->host_cpu = 0;
 	kn_payload_init(&w->pay, w->slice.submit_area_bytes);
 	r->running = r->ended = r->load_failed = r->over = false;
 	r->kill_by_ns = 0;
@@ -229,6 +229,7 @@ start(struct kn_wk *w, struct kn_err *e)
 		.spin_us = s->worker_n == 1 ? SPIN_US : 0,
 		.need_mseal = kn_launcher_layers(s->launcher)->state[KN_LAYER_MSEAL] ==
 			      KN_LAYER_ENFORCED,
+		.may_place = s->worker_n == 1 && s->filter.may_place,
 		.payload_max = p->payload_max ? p->payload_max : p->payload_area,
 		.module = p->pool.module_at,
 		.init = p->pool.init };

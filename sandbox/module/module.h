@@ -14,6 +14,7 @@
 #ifndef KN_MODULE_MODULE_H
 #define KN_MODULE_MODULE_H
 
+#include <sched.h>
 #include <stdarg.h>
 
 #include "include/knit/task.h"
@@ -98,6 +99,10 @@ struct kn_mod {
 	uint64_t usual_ns; /* how long calls take, by the worst of late */
 	uint64_t long_ns;  /* what the last payloads take to copy */
 	bool cold;	   /* the last wait was a pause */
+	unsigned pauses;   /* so many in a row, NEAR_AFTER at most */
+	int cpu;	   /* the one that the supervisor was told */
+	bool near;	   /* bound to the supervisor's, for a sleep; cpus: before */
+	cpu_set_t cpus;
 	bool greeted;	   /* pinged: what more there is comes from the bank */
 	bool waited;	   /* for room, while it answered the present call */
 	struct kn_slot batch[KN_SLOTS];

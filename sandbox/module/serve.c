@@ -6,6 +6,7 @@
  * answered for, and the others go to another worker.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,6 +27,8 @@ enum {
 	SPINS_A_LOOK = 64, /* at the clock and the stop word */
 	ROOM_SPINS = 1000, /* before sleeping for room */
 	ROOM_SLEEP_NS = 1000 * 1000,
+	NEAR_NS = 50 * 1000,  /* a call that takes longer is no reason to move */
+	NEAR_AFTER = 3,	      /* pauses in a row */
 	KEEP_BYTES = 1 << 20, /* of the return area, however long nothing is done */
 };
 /* Idle for so long, the pages of long results go back. */
@@ -279,6 +282,55 @@ spin(struct kn_mod *m)
 	} while (kn_clock_now() < until && !kn_control_stopping(c));
 }
 
+/* ---- where it sleeps ---- */
+
+static void
+tell_cpu(struct kn_mod *m)
+{
+	int cpu = sched_getcpu();
+
+	if (cpu == m->cpu)
+		return;
+	m->cpu = cpu;
+	kn_park_worker_is_on(m->slice.control, cpu < 0 ? 0 : (uint32_t)cpu + 1);
+}
+
+/* Whoever spins on the CPU that the other side needs keeps it from answering. */
+static bool
+is_apart(const struct kn_mod *m)
+{
+	uint32_t host = kn_park_host_cpu(m->slice.control);
+
+	return host == 0 || (int)host - 1 != sched_getcpu();
+}
+
+/* To wake a CPU that idles takes longer than all else of a short call. So who is called
+ * now and then, and briefly, sleeps where his caller is awake at that moment, and runs
+ * wherever the machine likes: that a call is a long one is only known afterwards. */
+static void
+go_near(struct kn_mod *m)
+{
+	uint32_t host = kn_park_host_cpu(m->slice.control);
+	cpu_set_t one;
+
+	if (!m->record.may_place || m->pauses < NEAR_AFTER || m->usual_ns > NEAR_NS ||
+	    host == 0 || host > CPU_SETSIZE ||
+	    sched_getaffinity(0, sizeof m->cpus, &m->cpus) < 0 ||
+	    !CPU_ISSET(host - 1, &m->cpus))
+		return;
+	CPU_ZERO(&one);
+	CPU_SET(host - 1, &one);
+	m->near = sched_setaffinity(0, sizeof one, &one) == 0;
+}
+
+static void
+go_free(struct kn_mod *m)
+{
+	if (m->near)
+		(void)sched_setaffinity(0, sizeof m->cpus, &m->cpus);
+	m->near = false;
+}
+
 /* Our results only: of the submit area the supervisor knows what is free. Later, where
  * it still reads one of them. */
 static void
@@ -309,17 +361,23 @@ wait_for_work(struct kn_mod *m)
 
 	/* Who calls now and then is not served by a CPU that is kept busy: it may be
 	 * the one that has to hear of the answer. */
-	if (!m->cold)
+	if (m->pauses == 0 && is_apart(m))
 		spin(m);
-	m->cold = false;
-	if (kn_submit_pending(&m->slice))
+	if (kn_submit_pending(&m->slice)) {
+		m->pauses = 0;
 		return;
+	}
+	go_near(m);
 	seen = kn_park_begin(c);
 	if (kn_submit_pending(&m->slice) || kn_control_stopping(c))
 		kn_park_end(c);
 	else
 		kn_mod_park(m, seen);
-	m->cold = kn_clock_now() - since > COLD_NS + 2 * m->long_ns;
+	go_free(m);
+	if (kn_clock_now() - since <= COLD_NS + 2 * m->long_ns)
+		m->pauses = 0;
+	else if (m->pauses < NEAR_AFTER)
+		m->pauses++;
 }
 
 void
@@ -329,6 +387,7 @@ kn_mod_serve(struct kn_mod *m)
 
 	m->call.area = -1;
 	m->usual_ns = BATCH_NS;
+	m->cpu = -1;
 	while (!kn_control_stopping(c) && !m->greeted) {
 		int n = kn_submit_claim_many(
 		    &m->slice, &m->cursor, kn_mod_batch_size(m), m->batch);
@@ -338,6 +397,7 @@ kn_mod_serve(struct kn_mod *m)
 			wait_for_work(m);
 			continue;
 		}
+		tell_cpu(m);
 		now = kn_clock_now();
 		for (int i = 0; i < n; i++) {
 			now = kn_mod_serve_one(m, &m->batch[i], now);
