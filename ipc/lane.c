@@ -333,6 +333,8 @@ kn_return_peek(struct kn_return_rx *r, const struct kn_slice *sl,
 		pending = r->seen ^ r->retired;
 		for (uint32_t m = pending; m; m &= m - 1)
 			__builtin_prefetch(&sl->return_slots[__builtin_ctz(m)].head);
+		if (pending) /* what was claimed is asked for next */
+			__builtin_prefetch(&sl->control->submit_claimed);
 	}
 	if (!pending)
 		return -1;

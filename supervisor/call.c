@@ -192,7 +192,7 @@ kn_call_publish(struct kn_wk *w, struct kn_entry *e)
 	w->sup->long_bytes = e->area >= 0 ? head.payload_len : 0;
 	kn_submit_stage(&w->tx, &w->slice, slot, &head, buf);
 	w->to_wake = true;
-	if (++w->staged >= FLUSH_AT)
+	if (++w->staged >= FLUSH_AT || w->outstanding == 0)
 		kn_call_flush(w);
 	w->slot_task[slot] = e->index;
 	w->slot_gen[slot] = e->gen;
@@ -471,8 +471,10 @@ kn_call_result(
 		w->quiet = e;
 		kn_view_look_claims(w);
 		w->quiet = NULL;
+		ev.claimed = e->claimed;
 	}
-	ev.claimed = e && e->claimed; /* told again, if it was */
+	if (s->mute)
+		ev.claimed = e && e->claimed; /* told again, if it was */
 	if (!bad && !e)
 		bad = "result.task";
 	else if (!bad && !e->claimed)

@@ -103,7 +103,7 @@ struct kn_entry {
 	uint64_t late_ns;			/* when they will be; 0: not listed */
 };
 
-struct kn_claim {
+struct kn_untold {
 	uint32_t task, gen;
 };
 
@@ -136,8 +136,8 @@ struct kn_wk {
 	uint64_t ping_nonce;
 	struct kn_entry *quiet;		  /* its claim is told with its result, */
 	uint32_t quiet_moved, quiet_from; /* and that it came from another's lane */
-	bool joined;  /* shared submit: it may claim, and is not buried */
-	struct kn_claim untold[KN_UNTOLD_MAX]; /* seen, and not told to the core; some
+	bool joined; /* shared submit: it may claim, and is not buried */
+	struct kn_untold untold[KN_UNTOLD_MAX]; /* seen, and not told to the core; some
 						  of them answered meanwhile */
 	uint32_t untold_n;
 	uint32_t staged;   /* calls in its lane that are not on offer yet */
@@ -227,13 +227,13 @@ struct kn_sup {
 	uint64_t step_ns;	/* time of the event that is being handled */
 	uint64_t steps;		/* of the core, ever */
 	uint64_t round_ns;	/* when the round of the loop began */
-	uint64_t look_ns;    /* when the lane was looked at whose results are taken */
+	uint64_t look_ns; /* when the lane was looked at whose results are taken */
 	bool mute; /* one worker, calls: nobody else can take what it has claimed */
-	bool full_look;	     /* claims too, although there are no results */
-	uint64_t polled_ns;  /* when descriptors were last looked at */
-	uint64_t no_spin_ns; /* until then waiting is sleeping */
-	uint32_t spin_fails; /* in a row */
-	uint64_t long_bytes; /* of the argument last published */
+	bool full_look;		       /* claims too, although there are no results */
+	uint64_t polled_ns;	       /* when descriptors were last looked at */
+	uint64_t no_spin_ns;	       /* until then waiting is sleeping */
+	uint32_t spin_fails;	       /* in a row */
+	uint64_t long_bytes;	       /* of the argument last published */
 	struct kn_job_file *job_files; /* scratch for the job being encoded */
 	size_t job_file_room;
 	char scratch[KN_SCRATCH_BYTES];

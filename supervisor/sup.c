@@ -89,7 +89,7 @@ alloc_tables(struct kn_sup *s, const struct kn_pool_config *c, struct kn_err *e)
 	void *room = calloc(1, kn_pool_bytes(c));
 
 	s->worker_n = kn_pool_workers(c);
-	s->mute = s->module && s->worker_n == 1;
+	s->mute = s->module && s->worker_n == 1 && s->steal != KN_STEAL_SHARED;
 	/* answers: one an action, and at most one claim for each task in a lane;
 	 * events: a submission and a cancellation each, and the pool's own */
 	s->replies.cap = (uint32_t)actions + s->task_max;

@@ -125,9 +125,9 @@ struct kn_outcome_file {
 };
 struct kn_outcome {
 	enum kn_verdict verdict;
-	bool started;	 /* exit_code or signal is meaningful */
-	int exit_code;	 /* -1: none */
-	int signal;	 /* 0: none */
+	bool started;  /* exit_code or signal is meaningful */
+	int exit_code; /* -1: none */
+	int signal;    /* 0: none */
 	struct kn_capture out, err;
 	struct kn_outcome_file *files;
 	size_t file_n;

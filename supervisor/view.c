@@ -76,7 +76,7 @@ tell_claim(struct kn_wk *w, uint32_t task, uint32_t gen)
 	if (w->sup->mute && !w->sup->pumping && !w->sup->full_look) {
 		if (w->untold_n == KN_UNTOLD_MAX)
 			kn_view_tell_claims(w);
-		w->untold[w->untold_n++] = (struct kn_claim){ task, gen };
+		w->untold[w->untold_n++] = (struct kn_untold){ task, gen };
 		return;
 	}
 	feed_claim(w, task, gen);
@@ -91,7 +91,7 @@ kn_view_tell_claims(struct kn_wk *w)
 
 	w->untold_n = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct kn_claim c = w->untold[i];
+		const struct kn_untold c = w->untold[i];
 		struct kn_entry *e = kn_view_entry(w, c.task, c.gen);
 
 		if (e && e->claimed)
@@ -330,7 +330,8 @@ kn_view_look(struct kn_wk *w)
 	 * look fetches its line. What was claimed matters with a result, and before a
 	 * sleep.
 	 */
-	if (!w->bad && (n > 0 || !w->sup->module || w->sup->full_look))
+	if (!w->bad &&
+	    ((n > 0 && !w->sup->mute) || !w->sup->module || w->sup->full_look))
 		kn_view_look_claims(w);
 	if (w->untold_n > 0 && w->sup->full_look)
 		kn_view_tell_claims(w);

@@ -103,8 +103,8 @@ struct kn_mod {
 	int cpu;	   /* the one that the supervisor was told */
 	bool near;	   /* bound to the supervisor's, for a sleep; cpus: before */
 	cpu_set_t cpus;
-	bool greeted;	   /* pinged: what more there is comes from the bank */
-	bool waited;	   /* for room, while it answered the present call */
+	bool greeted; /* pinged: what more there is comes from the bank */
+	bool waited;  /* for room, while it answered the present call */
 	struct kn_slot batch[KN_SLOTS];
 	struct kn_mod_abort abort;
 	struct knit_call call;
