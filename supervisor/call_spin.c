@@ -20,21 +20,27 @@ enum {
 	SPINS_A_LOOK = 64, /* at the clock */
 	SPIN_FAILS = 4,
 	NO_SPIN_MAX_SHIFT = 10,
+	BURST = 8,
+	FEW_LOOKS = 12, /* below a microsecond */
+	YIELD_AT = 4,	/* calls under way */
 	YIELDS = 3,
 	LONG_YIELD_NS = 1000 * 1000,
 	NO_YIELD_NS = 100 * 1000 * 1000,
 };
 
-static bool
-has_news(const struct kn_sup *s)
+static uint32_t
+news(const struct kn_sup *s)
 {
+	uint32_t n = 0;
+
 	for (uint32_t i = 0; i < s->worker_n; i++) {
 		const struct kn_wk *w = &s->wk[i];
 
-		if (w->live && kn_wk_owes(w) && kn_return_pending(&w->rx, &w->slice))
-			return true;
+		if (w->live && kn_wk_owes(w))
+			n += (uint32_t)__builtin_popcount(
+			    kn_return_pending(&w->rx, &w->slice));
 	}
-	return false;
+	return n;
 }
 
 static void
@@ -73,7 +79,7 @@ give_way(struct kn_sup *s)
 
 	for (int i = 0; i < YIELDS; i++) {
 		(void)sched_yield();
-		if (has_news(s))
+		if (news(s) > 0)
 			return true;
 		now = kn_clock_now();
 		if (now - began > LONG_YIELD_NS) {
@@ -88,8 +94,9 @@ bool
 kn_call_spin(struct kn_sup *s)
 {
 	uint64_t now, end;
-	uint32_t out = 0, shift;
+	uint32_t out = 0, few = 0, shift, want;
 	uint64_t more;
+	bool is_hot;
 
 	for (uint32_t i = 0; i < s->worker_n; i++)
 		out += s->wk[i].live ? s->wk[i].outstanding : 0;
@@ -100,13 +107,21 @@ kn_call_spin(struct kn_sup *s)
 	 * by a CPU that is kept busy, and both may be on one. */
 	if (out == 0 || now < s->no_spin_ns)
 		return false;
+	is_hot = now - s->look_ns <= RECENT_NS + 2 * more;
+	/* One short call after the other: its answer wakes us past whoever else wants
+	 * this CPU. */
 	if (!is_apart(s))
-		return give_way(s);
-	if (s->host->cpus < 2 || now - s->look_ns > RECENT_NS + 2 * more)
+		return (!is_hot || out >= YIELD_AT || s->long_bytes) && give_way(s);
+	if (s->host->cpus < 2 || !is_hot)
 		return false;
+	want = out >= 2 * BURST ? BURST : 1;
 	for (end = now + SPIN_NS + more; now < end; now = kn_clock_now()) {
 		for (int i = 0; i < SPINS_A_LOOK; i++) {
-			if (has_news(s)) {
+			uint32_t n = news(s);
+
+			/* Of many a few are waited for: each look takes a line from
+			 * the worker that is writing it. */
+			if (n >= want || (n > 0 && ++few > FEW_LOOKS)) {
 				s->spin_fails = 0;
 				return true;
 			}

@@ -100,6 +100,7 @@ struct kn_mod {
 	uint64_t long_ns;  /* what the last payloads take to copy */
 	bool cold;	   /* the last wait was a pause */
 	unsigned pauses;   /* so many in a row, NEAR_AFTER at most */
+	bool single;	   /* the last claim was of one call */
 	int cpu;	   /* the one that the supervisor was told */
 	bool near;	   /* bound to the supervisor's, for a sleep; cpus: before */
 	cpu_set_t cpus;

@@ -27,7 +27,9 @@ enum {
 	SPINS_A_LOOK = 64, /* at the clock and the stop word */
 	ROOM_SPINS = 1000, /* before sleeping for room */
 	ROOM_SLEEP_NS = 1000 * 1000,
-	NEAR_NS = 50 * 1000,  /* a call that takes longer is no reason to move */
+	NEAR_NS = 50 * 1000,	  /* a call that takes longer is no reason to move */
+	HEAVY_MIN_NS = 16 * 1000, /* of copying, both ways: 16 KiB each */
+	HEAVY_MAX_NS = 300 * 1000,
 	NEAR_AFTER = 3,	      /* pauses in a row */
 	KEEP_BYTES = 1 << 20, /* of the return area, however long nothing is done */
 };
@@ -295,13 +297,25 @@ tell_cpu(struct kn_mod *m)
 	kn_park_worker_is_on(m->slice.control, cpu < 0 ? 0 : (uint32_t)cpu + 1);
 }
 
-/* Whoever spins on the CPU that the other side needs keeps it from answering. */
+/* Whoever spins on the CPU that the other side needs keeps it from answering. (Not
+ * where it calls once at a time: it sleeps then, and comes first when it is woken.) */
 static bool
 is_apart(const struct kn_mod *m)
 {
 	uint32_t host = kn_park_host_cpu(m->slice.control);
 
 	return host == 0 || (int)host - 1 != sched_getcpu();
+}
+
+/* What he hands over lies in the cache of his CPU, and our answer will be read there.
+ * Short of that a switch costs less than to fetch the bytes from one CPU to the other,
+ * twice; beyond it neither cache holds them. Of several calls each side would be idle
+ * while the other one copies. */
+static bool
+is_heavy(const struct kn_mod *m)
+{
+	return m->record.may_place && m->single && m->long_ns >= HEAVY_MIN_NS &&
+	       m->long_ns <= HEAVY_MAX_NS && m->usual_ns < NEAR_NS + m->long_ns;
 }
 
 /* To wake a CPU that idles takes longer than all else of a short call. So who is called
@@ -313,7 +327,8 @@ go_near(struct kn_mod *m)
 	uint32_t host = kn_park_host_cpu(m->slice.control);
 	cpu_set_t one;
 
-	if (!m->record.may_place || m->pauses < NEAR_AFTER || m->usual_ns > NEAR_NS ||
+	if (!m->record.may_place ||
+	    (!is_heavy(m) && (m->pauses < NEAR_AFTER || m->usual_ns > NEAR_NS)) ||
 	    host == 0 || host > CPU_SETSIZE ||
 	    sched_getaffinity(0, sizeof m->cpus, &m->cpus) < 0 ||
 	    !CPU_ISSET(host - 1, &m->cpus))
@@ -361,7 +376,7 @@ wait_for_work(struct kn_mod *m)
 
 	/* Who calls now and then is not served by a CPU that is kept busy: it may be
 	 * the one that has to hear of the answer. */
-	if (m->pauses == 0 && is_apart(m))
+	if (m->pauses == 0 && !is_heavy(m) && (m->single || is_apart(m)))
 		spin(m);
 	if (kn_submit_pending(&m->slice)) {
 		m->pauses = 0;
@@ -398,6 +413,7 @@ kn_mod_serve(struct kn_mod *m)
 			continue;
 		}
 		tell_cpu(m);
+		m->single = n == 1;
 		now = kn_clock_now();
 		for (int i = 0; i < n; i++) {
 			now = kn_mod_serve_one(m, &m->batch[i], now);

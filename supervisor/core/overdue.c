@@ -7,15 +7,8 @@
 void
 kn_worker_rearm(struct kn_pool *p, uint32_t w)
 {
-	uint32_t id = kn_timer_of_worker(p, w);
-	uint64_t due_ns = kn_duty_next(p, w).due_ns;
-
 	p->worker[w].dirty = p->worker[w].looking = false;
-	/* Each call moves its worker's deadline on. A timer that is too early finds
-	 * nothing due, once a deadline, and is set anew. */
-	if (p->c.calls && due_ns != 0 && kn_timers_is_by(&p->timers, id, due_ns))
-		return;
-	kn_timers_set(&p->timers, id, due_ns);
+	kn_timers_set(&p->timers, kn_timer_of_worker(p, w), kn_duty_next(p, w).due_ns);
 }
 
 static void

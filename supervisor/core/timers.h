@@ -19,12 +19,6 @@ struct kn_timers {
 void kn_timers_init(struct kn_timers *t, uint32_t id_n);
 /* due_ns 0 clears. */
 void kn_timers_set(struct kn_timers *t, uint32_t id, uint64_t due_ns);
-/* Is it set, for then or earlier? */
-static inline bool
-kn_timers_is_by(const struct kn_timers *t, uint32_t id, uint64_t due_ns)
-{
-	return t->due_ns[id] != 0 && t->due_ns[id] <= due_ns;
-}
 /* The earliest deadline, 0 if there is none. */
 uint64_t kn_timers_next(const struct kn_timers *t);
 /* Take out the earliest id that is due at now. */
