@@ -69,6 +69,61 @@ what_was_taken_back_cannot_be_claimed_nor_taken_again(void **state)
 	assert_int_equal(claimed(), 0);
 }
 
+static int
+stage(uint32_t task)
+{
+	struct kn_slot_head h = { .kind = KN_REQ_CALL,
+		.task = task,
+		.gen = task + 1,
+		.area = KN_AREA_INLINE,
+		.payload_len = 1 };
+	int slot = kn_submit_next(&tx);
+
+	if (slot >= 0)
+		kn_submit_stage(&tx, &sl, slot, &h, "s");
+	return slot;
+}
+
+static void
+what_is_staged_is_offered_by_the_flush_and_not_before(void **state)
+{
+	struct kn_slot out[KN_SLOTS];
+	unsigned cursor = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < KN_SLOTS; i++)
+		assert_true(stage(i) >= 0);
+	assert_int_equal(stage(99), -1); /* ours, though nobody sees it */
+	assert_int_equal(kn_submit_pending(&sl), 0);
+	assert_int_equal(kn_submit_claim_many(&sl, &cursor, KN_SLOTS, out), 0);
+	assert_int_equal(claimed(), 0);
+	kn_submit_flush(&tx, &sl);
+	assert_int_equal(kn_submit_pending(&sl), UINT32_MAX);
+	assert_int_equal(kn_submit_claim_many(&sl, &cursor, KN_SLOTS, out), KN_SLOTS);
+	assert_int_equal(out[5].head.task, 5);
+	assert_int_equal(claimed(), UINT32_MAX);
+	kn_submit_flush(&tx, &sl); /* of nothing: nothing */
+	assert_int_equal(kn_submit_pending(&sl), 0);
+}
+
+static void
+what_is_staged_can_be_taken_back_and_is_never_seen(void **state)
+{
+	struct kn_slot_head h;
+	uint8_t in[KN_INLINE_MAX];
+	int first = stage(1), second = stage(2);
+
+	(void)state;
+	assert_true(kn_submit_take_back(&tx, &sl, first));
+	assert_false(kn_submit_claim(&sl, first, &h, in));
+	kn_submit_flush(&tx, &sl);
+	assert_false(kn_submit_claim(&sl, first, &h, in));
+	assert_int_equal(kn_submit_pending(&sl), 1u << second);
+	assert_true(kn_submit_claim(&sl, second, &h, in));
+	assert_int_equal(h.task, 2);
+	assert_int_equal(claimed(), 1u << second);
+}
+
 static void
 an_old_message_does_not_claim_the_slots_next_task(void **state)
 {
@@ -375,6 +430,8 @@ main(void)
 		LANE(a_task_arrives_with_its_bytes_and_is_seen_claimed_once),
 		LANE(a_lane_holds_32_and_frees_what_was_claimed_or_taken_back),
 		LANE(what_was_taken_back_cannot_be_claimed_nor_taken_again),
+		LANE(what_is_staged_is_offered_by_the_flush_and_not_before),
+		LANE(what_is_staged_can_be_taken_back_and_is_never_seen),
 		LANE(an_old_message_does_not_claim_the_slots_next_task),
 		LANE(a_look_tells_which_messages_are_of_tasks_taken_back),
 		LANE(a_slot_carries_nothing_of_the_task_before),

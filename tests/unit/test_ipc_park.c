@@ -48,6 +48,19 @@ a_wake_between_the_last_look_and_the_sleep_is_not_lost(void **state)
 }
 
 static void
+where_each_side_runs_is_its_own_word(void **state)
+{
+	(void)state;
+	assert_int_equal(kn_park_host_cpu(&c), 0); /* not known */
+	assert_int_equal(kn_park_worker_cpu(&c), 0);
+	kn_park_host_is_on(&c, 1);
+	kn_park_worker_is_on(&c, 3);
+	assert_int_equal(kn_park_host_cpu(&c), 1);
+	assert_int_equal(kn_park_worker_cpu(&c), 3);
+	assert_false(kn_park_wake(&c));
+}
+
+static void
 a_sleep_can_have_an_end(void **state)
 {
 	uint64_t begun = kn_clock_now();
@@ -130,6 +143,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		FRESH(who_is_awake_costs_no_wake),
 		FRESH(a_wake_between_the_last_look_and_the_sleep_is_not_lost),
+		FRESH(where_each_side_runs_is_its_own_word),
 		FRESH(a_sleep_can_have_an_end),
 		FRESH(no_publication_is_slept_over),
 		FRESH(an_abort_bit_is_one_calls_own),
