@@ -191,29 +191,32 @@ bury(struct kn_wk *w)
 	}
 }
 
+static bool
+is_waiting(const struct kn_entry *e, const struct kn_wk *w)
+{
+	return e->state == KN_ENTRY_PLACED && e->worker == (int)w->index && !e->claimed;
+}
+
 /* Unclaimed ones of its lane, in slots or on the shelf: out of the bank, so that the
- * core may give them to others. */
+ * core may give them to others. False: there are some, also if they are new: when the
+ * core is told of a claim it may fill the lane of a worker that it takes for alive. */
 static bool
 empty_lane(struct kn_wk *w)
 {
 	struct kn_share_bank *b = kn_share_bank_of(w);
 	struct kn_sup *s = w->sup;
-	bool all = true;
 
 	for (uint32_t i = 0; w->outstanding && i < s->task_max; i++) {
 		struct kn_entry *e = &s->entry[i];
-		enum kn_back got;
 
-		if (e->state != KN_ENTRY_PLACED || e->worker != (int)w->index ||
-		    e->claimed)
-			continue;
-		got = e->slot >= 0 || e->shelved ? ask_back(b, e) : KN_BACK_BUSY;
-		if (got == KN_BACK_OURS)
+		if (is_waiting(e, w) && (e->slot >= 0 || e->shelved) &&
+		    ask_back(b, e) == KN_BACK_OURS)
 			kn_publish_forget(e);
-		else if (e->state == KN_ENTRY_PLACED && !e->claimed)
-			all = false;
 	}
-	return all;
+	for (uint32_t i = 0; w->outstanding && i < s->task_max; i++)
+		if (is_waiting(&s->entry[i], w))
+			return false;
+	return true;
 }
 
 bool
