@@ -109,6 +109,9 @@ kn_view_look_claims(struct kn_wk *w)
 		kn_share_look(w); /* in its own lane there was the ping only */
 		return;
 	}
+	/* Until its stub is up a resident's slice is that of the one before. */
+	if (w->sup->module && !w->res.ready)
+		return;
 	mask = kn_submit_claimed(&w->tx, &w->slice, &bad);
 	if (bad)
 		kn_view_violation(w, "submit_claimed");

@@ -173,7 +173,8 @@ def test_storm_shared(place):
 def storm(place, steal):
     """Each signal costs the call that was being run, at most, and none a value."""
     start = time.monotonic()
-    b = Batch(place, CALLS, ["--workers", str(WORKERS), "--steal", steal, "--set", "/timeouts/hard_ms=2000"])
+    b = Batch(place, CALLS, ["--workers", str(WORKERS), "--steal", steal, "--set", "/timeouts/hard_ms=2000"] +
+              (["--debug", "lifecycle"] if CALLS <= 100000 else []))
     rnd, kills, stops, goes_on = random.Random(CALLS), [0] * 4, [0] * 4, []
     due = time.monotonic()
     while b.p.poll() is None and time.monotonic() - start < 60 + CALLS / 500:
@@ -206,6 +207,8 @@ def storm(place, steal):
         b.problems.append("wrong: %s" % [x for w in b.bad_by.values() for x in w if ": ok" in x][:3])
     if CALLS - b.counts.get("ok", 0) > signals:
         b.problems.append("%d signals cost %d calls" % (signals, CALLS - b.counts.get("ok", 0)))
+    if "violation" in b.told:
+        b.problems.append("honest workers are judged: %s" % re.findall(".*violation.*", b.told)[:3])
     if signals < 20:
         b.problems.append("only %d signals: too few to say anything" % signals)
     result("%d calls, %s, %d signals a second: each answered once, each value right" % (CALLS, steal, PER_SECOND),
