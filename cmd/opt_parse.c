@@ -253,7 +253,10 @@ kn_opt_help(void)
 	for (size_t i = 0; i < KN_OPT_N; i++) {
 		snprintf(left, sizeof left, "--%s%s%s", kn_opts[i].name,
 		    kn_opts[i].arg ? " " : "", kn_opts[i].arg ? kn_opts[i].arg : "");
-		fprintf(f, "  %-22s %s\n", left, kn_opts[i].help);
+		if (strlen(left) > 22) /* its text stands below the others' */
+			fprintf(f, "  %s\n%25s%s\n", left, "", kn_opts[i].help);
+		else
+			fprintf(f, "  %-22s %s\n", left, kn_opts[i].help);
 	}
 	fputs("\nExit: the command's own; 128+n signal n; 124 time; 137 memory; 125 "
 	      "ours;\n"

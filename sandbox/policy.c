@@ -194,6 +194,17 @@ base_of(const struct kn_pdoc *d, bool first)
 	return path;
 }
 
+/* What is wrong with a document that d extends, at the place where d names it. */
+static void
+fail_extended(const struct kn_pdoc *d, struct kn_err *e)
+{
+	const struct kn_err inner = *e;
+
+	kn_pdoc_fail(d, "/extends", false, e, "%s", inner.msg);
+	e->sys = inner.sys;
+	memcpy(e->hint, inner.hint, sizeof e->hint);
+}
+
 /* Open the chain, deepest last, then apply it from the base up. */
 static int
 load_named(struct load *l, const char *name, struct kn_err *e)
@@ -226,7 +237,7 @@ load_named(struct load *l, const char *name, struct kn_err *e)
 		ids[n++] = id;
 		rc = file ? kn_pdoc_open(d, next, e) : kn_pdoc_preset(d, next, e);
 		if (rc < 0 && n > 1)
-			kn_err_wrap(e, "%s: /extends", chain[n - 2].label);
+			fail_extended(&chain[n - 2], e);
 		/* What ships is checked by a test instead. */
 		if (rc == 0 && !d->preset)
 			rc = kn_policy_check_doc(d, e);

@@ -50,6 +50,7 @@ like "$(err)" 'memory' "policy: the nearest known key is named (C136)"
 like "$(err)" '/limits/task|line 2|:2:' "policy: with its place (C136)"
 bad "unknown key at the top (C136)" '{"version":1,"denyWriet":["x"]}' 'denyWriet'
 bad "unknown preset" '{"version":1,"extends":"nosuch"}' 'nosuch'
+like "$(err)" 'bad\.json:1:[0-9]+: /extends: ' "policy: what it extends in vain is told with its place"
 bad "a cycle" '{"version":1,"extends":"bad.json"}' 'extends|cycle|deep|bad'
 bad "wrong type" '{"version":1,"limits":{"task":{"pids":"many"}}}' '/limits/task/pids'
 bad "negative" '{"version":1,"limits":{"task":{"pids":-1}}}' '/limits/task/pids'
