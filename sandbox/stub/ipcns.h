@@ -3,9 +3,10 @@
  * An IPC namespace for each task is a tenth of what a cell costs, and few programs make
  * an object in theirs. So a cell lives in the stub's, and the next one does too only if
  * nothing was made there: each kind of System V object numbers its objects on and on,
- * also those that are gone again, and the folder of the message queues, which no task
- * has mounted, shows those that are there by its size. Otherwise the stub leaves it for
- * a new one before the next task, and all that was in it goes.
+ * also those that are gone again, and tells how many there are; the folder of the
+ * message queues, which no task has mounted, shows those that are there by its size.
+ * Otherwise the stub leaves it for a new one before the next task, and all that was in
+ * it goes.
  */
 #ifndef KN_STUB_IPCNS_H
 #define KN_STUB_IPCNS_H
