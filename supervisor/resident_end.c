@@ -43,8 +43,7 @@ kn_resident_answer(struct kn_wk *w)
 	uint32_t task, gen;
 	uint64_t ns;
 
-	/* Stopped for a reason that is not its present call's: the core knows. */
-	if (!r->ended || w->bad || !w->ready || r->killed == KN_CAUSE_STOP ||
+	if (w->bad || !w->ready ||
 	    !kn_control_begun(w->slice.control, &task, &gen, &ns))
 		return;
 	e = kn_view_entry(w, task, gen);
@@ -53,6 +52,17 @@ kn_resident_answer(struct kn_wk *w)
 	if (ns < e->published_ns)
 		ns = e->published_ns;
 	e->begun_ns = ns < ev.now_ns ? ns : ev.now_ns;
+	ev.task = task;
+	ev.gen = gen;
+	/* Its end is not known where the stub went too, and not its own where the
+	 * resident was stopped for a reason that is not this call's. It is lost, and
+	 * not to be run again unasked. */
+	if (!r->ended || r->killed == KN_CAUSE_STOP) {
+		ev.type = KN_EV_BEGUN;
+		ev.begun_ns = e->begun_ns;
+		kn_turn_feed(w->sup, &ev);
+		return;
+	}
 	e->ended_ns = r->end.ended_ns > e->begun_ns && r->end.ended_ns <= ev.now_ns
 			  ? r->end.ended_ns
 			  : ev.now_ns;
@@ -62,8 +72,6 @@ kn_resident_answer(struct kn_wk *w)
 	e->result.user_us = e->result.system_us =
 	    0; /* the resident's, not the call's */
 	e->has_result = e->died = true;
-	ev.task = task;
-	ev.gen = gen;
 	kn_publish_forget(e);
 	kn_turn_feed(w->sup, &ev);
 }

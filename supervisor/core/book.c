@@ -246,7 +246,7 @@ kn_book_publish(struct kn_pool *p, uint32_t t, uint32_t w)
 	k->state = KN_TASK_PUBLISHING;
 	k->worker = w;
 	k->tried = true;
-	k->asked_over = k->over = false;
+	k->moved = k->asked_over = k->over = false;
 	k->looked = false; /* killed or decided it would have been answered */
 	k->published_ns = k->claimed_ns = k->begun_ns = 0;
 	list_append(p, &p->worker[w].lane, t);
@@ -305,6 +305,7 @@ kn_book_claimed(struct kn_pool *p, uint32_t t)
 	k->state = KN_TASK_CLAIMED;
 	k->claimed_ns = p->now_ns;
 	k->queue_due_ns = 0;
+	k->refused = 0; /* of calls nobody says PUBLISHED */
 	kn_timers_set(&p->timers, t, 0);
 	k->runs++;
 	w->claimed_n++;
@@ -327,6 +328,7 @@ kn_book_move(struct kn_pool *p, uint32_t t, uint32_t w)
 	bool claimed = k->state == KN_TASK_CLAIMED;
 
 	leave(p, t);
+	k->moved = true;
 	k->worker = w;
 	list_add_claimed(p, &p->worker[w].lane, t);
 	p->lane_n++;
@@ -395,14 +397,17 @@ kn_book_unrun(struct kn_pool *p, uint32_t t, bool progress)
 {
 	struct kn_core_task *k = &p->task[t];
 
-	/* A worker that dies with it, says of none that it had begun, and has done
-	 * nothing else would go on for ever. */
-	if (k->decided || (!progress && k->unrun >= KN_UNRUN)) {
+	/* That it had not begun is its worker's word. A worker that dies with it, says
+	 * of none that it had begun, and has done nothing else would go on for ever;
+	 * one that does something else each time, nearly so. */
+	if (k->decided || (!progress && k->unrun >= KN_UNRUN) ||
+	    k->unrun_all >= KN_UNRUN_ALL) {
 		kn_book_lost(p, t);
 		return;
 	}
 	if (!progress)
 		k->unrun++;
+	k->unrun_all++;
 	unclaim(p, t);
 	requeue(p, t);
 }

@@ -44,7 +44,9 @@ claim_ns(const struct kn_pool *p, const struct kn_core_task *k)
 static uint64_t
 start_ns(const struct kn_pool *p, const struct kn_core_task *k, uint64_t could_ns)
 {
-	uint64_t latest_ns = could_ns + claim_ns(p, k);
+	/* What another worker took out of this lane waited for that one, not for us. */
+	uint64_t latest_ns =
+	    (k->moved ? later_of(could_ns, k->claimed_ns) : could_ns) + claim_ns(p, k);
 
 	if (k->begun_ns != 0)
 		return earlier_of(later_of(k->begun_ns, k->published_ns), latest_ns);

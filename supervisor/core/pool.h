@@ -59,7 +59,7 @@ struct kn_pool_config {
 	/* Tasks are calls of one process per worker, which claims several at a time and
 	 * runs them in the order of the lane: what it has claimed and not answered when
 	 * it goes is queued again, no attempt counted. The shell has fed a RESULT for
-	 * the one that it was at, if it knows. */
+	 * the one that it was at, or BEGUN, if it knows. */
 	/* And there are many: PUBLISH is taken for done unless PUBLISH_FAILED says
 	 * otherwise, and a RESULT may stand for its CLAIMED. */
 	bool calls;

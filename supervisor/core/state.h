@@ -22,6 +22,7 @@ enum {
 	    8, /* failed publications in a row to an empty lane: killed */
 	KN_REFUSED_TASK = 16, /* failed publications of one task: LAUNCH_FAILED */
 	KN_UNRUN = 3, /* workers that may go with a call and have answered nothing */
+	KN_UNRUN_ALL = 32, /* workers that may go with a call, whatever they answered */
 	KN_LANE_SLOTS = 32,
 	KN_KILL_AGAIN_MS = 1000,
 	KN_BLOCK_BUSY_MS =
@@ -55,6 +56,7 @@ struct kn_core_task {
 	bool cancelled;	 /* CANCEL came */
 	bool killed;	 /* KILL_TASK was sent */
 	bool looked;	 /* LOOK_BEGUN was sent */
+	bool moved;	 /* its worker took it from the lane of another of its bank */
 	bool asked_over; /* LOOK_OVER was sent */
 	bool over;	 /* its worker says: nothing of it runs any more */
 	bool tried;	 /* published since SUBMIT */
@@ -62,9 +64,10 @@ struct kn_core_task {
 	enum kn_how how;
 	uint32_t gen;
 	uint32_t runs; /* attempts claimed */
-	uint32_t retries, infra_left, refused, unrun;
-	uint32_t worker; /* whose lane it is in */
-	uint32_t avoid;	 /* a worker that could not build its cell, or KN_NIL */
+	uint32_t retries, infra_left, refused;
+	uint32_t unrun, unrun_all; /* times it was claimed, not begun, and came back */
+	uint32_t worker;	   /* whose lane it is in */
+	uint32_t avoid; /* a worker that could not build its cell, or KN_NIL */
 	uint32_t prev, next;
 	uint32_t hard_ms;
 	uint64_t queue_due_ns;			     /* 0: none, or claimed once */

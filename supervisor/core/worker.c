@@ -312,11 +312,11 @@ on_result(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 {
 	struct kn_core_worker *k = &p->worker[w];
 
-	if (k->lied)
-		return;
 	uint32_t t = ev->claimed ? find_claimed(p, w, ev) : kn_book_find(p, ev);
 	if (t != KN_NIL && ev->claimed && p->task[t].state == KN_TASK_PUBLISHED)
-		kn_book_claimed(p, t);
+		kn_book_claimed(p, t); /* a liar's too */
+	if (k->lied)
+		return;
 	if (t == KN_NIL || p->task[t].state != KN_TASK_CLAIMED) {
 		on_violation(p, w, ev);
 		return;
@@ -370,7 +370,7 @@ on_gone(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 		uint32_t t = k->lane.tail;
 		if (p->task[t].state != KN_TASK_CLAIMED)
 			kn_book_back(p, t);
-		else if (p->c.calls)
+		else if (p->c.calls && p->task[t].begun_ns == 0)
 			kn_book_unrun(p, t, k->answered);
 		else
 			kn_book_lost(p, t);

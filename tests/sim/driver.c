@@ -6,6 +6,18 @@
 
 #include "tests/sim/sim.h"
 
+/* Kind module: nobody but the core keeps hard_ms, and lanes are deeper. */
+static void
+configure_calls(struct sim *s)
+{
+	static const uint32_t depths[] = { 2, 8, 16, 40 };
+	struct kn_pool_config *c = &s->c;
+
+	c->calls = true;
+	c->hard_slack_ms = c->teardown_ms = 0;
+	c->lane_depth = depths[rnd_in(s, 0, 3)];
+}
+
 static void
 configure(struct sim *s)
 {
@@ -34,6 +46,8 @@ configure(struct sim *s)
 		c->bank_size = (uint32_t)rnd_in(s, 2, 4);
 		c->offer_max = chance(s, 500) ? (uint32_t)rnd_in(s, 1, 8) : 0;
 	}
+	if (chance(s, 300))
+		configure_calls(s);
 	s->plain = s->honest || chance(s, 400);
 	if (s->plain)
 		return;
@@ -57,8 +71,19 @@ temper(struct sim *s)
 	s->spawn_fail = chance(s, 200) ? 400 : s->evil / 4;
 	s->spawn_fatal = chance(s, 200) ? 500 : 0;
 	s->refuse = s->honest ? 0 : chance(s, 100) ? 900 : chance(s, 300) ? 50 : 0;
-	s->infra = s->plain ? 0 : chance(s, 300) ? 150 : 0;
+	s->infra = s->plain || s->c.calls ? 0 : chance(s, 300) ? 150 : 0;
 	s->tough = chance(s, 500) ? 200 : 0;
+	s->secretive = s->c.calls && !s->honest && chance(s, 100);
+	if (s->secretive) { /* until one call has gone with 32 workers */
+		s->c.worker_n = 1;
+		s->c.lane_depth = 40;
+		s->c.bank_size = s->c.offer_max = 0;
+		s->c.task_max = TASKS;
+		s->c.spares = s->c.recycle_s = s->c.recycle_tasks = 0;
+		s->c.recycle_memory = 0;
+		s->gap_ns = MS / 10;
+		s->refuse = s->spawn_fail = 0;
+	}
 	s->stale = 5;
 	s->read_us = chance(s, 200) ? 20000 : 100;
 	s->stall_left = s->honest ? 0 : chance(s, 200) ? 3 : 0;
@@ -99,6 +124,8 @@ start_episode(struct sim *s)
 	s->episode++;
 	s->episode_steps = 0;
 	s->episode_len = rnd_in(s, 10, chance(s, 300) ? 3000 : 400);
+	if (s->secretive)
+		s->episode_len = 8000;
 	s->wake_ns = s->driver_ns = s->now_ns;
 	s->end_next_ns = NEVER;
 	s->end_limit_ns = NEVER;

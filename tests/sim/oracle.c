@@ -97,6 +97,7 @@ mark_claimed(struct sim *s, uint32_t w, struct book_task *t)
 	else if (t->cancelled)
 		oracle_decide(t, KN_HOW_CANCELLED);
 	t->claimed = t->ever_claimed = true;
+	t->refused = 0;
 	t->claimed_ns = s->now_ns;
 	t->runs++;
 	s->b[w].given++;
@@ -137,9 +138,11 @@ see_result(struct sim *s, uint32_t w, const struct kn_event *ev)
 {
 	struct book_worker *b = &s->b[w];
 
+	struct book_task *t = ev->task < TASKS ? &s->t[ev->task] : NULL;
+	if (t != NULL && ev->claimed && t->worker == (int)w && t->gen == ev->gen)
+		mark_claimed(s, w, t);
 	if (b->lied)
 		return;
-	struct book_task *t = ev->task < TASKS ? &s->t[ev->task] : NULL;
 	if (t == NULL || !t->open || t->worker != (int)w || t->gen != ev->gen ||
 	    !t->claimed) {
 		mark_lied(s, w);
@@ -150,6 +153,7 @@ see_result(struct sim *s, uint32_t w, const struct kn_event *ev)
 	t->either = grace && ev->infra_fail && !t->decided;
 	bool decided = t->decided || t->either;
 	lane_remove(s, ev->task);
+	b->answered = true;
 	b->refused_ns = 0;
 	b->infra_row = ev->infra_fail ? b->infra_row + 1 : 0;
 	if (b->infra_row >= 3)
@@ -162,6 +166,20 @@ see_result(struct sim *s, uint32_t w, const struct kn_event *ev)
 		return; /* queued again, or cancelled with the pool */
 	}
 	t->result_step = s->steps;
+}
+
+/* A call that was claimed and not begun, as far as anybody says: no attempt. Not for
+ * ever: three workers that did nothing else may go with it, and 32 at all. */
+static bool
+goes_back(struct sim *s, const struct book_worker *b, struct book_task *t)
+{
+	if (!s->c.calls || t->decided || t->begun_ns != 0 || t->unrun_all == 32 ||
+	    (!b->answered && t->unrun == 3))
+		return false;
+	t->unrun += !b->answered;
+	t->unrun_all++;
+	t->runs--;
+	return true;
 }
 
 static void
@@ -177,7 +195,7 @@ see_gone(struct sim *s, uint32_t w)
 	while (b->lane_n > 0) {
 		uint32_t last = b->lane[b->lane_n - 1];
 		struct book_task *t = &s->t[last];
-		if (t->claimed)
+		if (t->claimed && !goes_back(s, b, t))
 			t->lost_step = s->steps;
 		lane_remove(s, last);
 	}
@@ -189,8 +207,10 @@ see_task(struct sim *s, uint32_t w, const struct kn_event *ev)
 	struct book_worker *b = &s->b[w];
 	struct book_task *t = ev->task < TASKS ? &s->t[ev->task] : NULL;
 
-	if (t != NULL && ev->moved && t->worker == (int)ev->from && t->gen == ev->gen)
+	if (t != NULL && ev->moved && t->worker == (int)ev->from && t->gen == ev->gen) {
 		move(s, w, ev->task);
+		t->moved = true;
+	}
 	if (t == NULL || t->worker != (int)w || t->gen != ev->gen)
 		return;
 	switch ((int)ev->type) {
@@ -341,9 +361,28 @@ oracle_claims(struct sim *s, uint32_t w, uint32_t task, uint32_t gen)
 	    !sim_same_bank(s, w, (uint32_t)t->worker))
 		sim_fail(
 		    s, "w%u claims t%u.%u, which is not its any more", w, task, gen);
-	if (++t->world_runs > t->retries + 1)
+	if (!s->c.calls && ++t->world_runs > t->retries + 1)
 		sim_fail(s, "t%u is run %u times, %u allowed", task, t->world_runs,
 		    t->retries + 1);
+}
+
+/* Nothing that is known to have begun is begun again unasked. What a worker hides it
+ * can have run again, but not without end. */
+void
+oracle_begins(struct sim *s, uint32_t w, uint32_t task, uint32_t gen)
+{
+	struct book_task *t = &s->t[task];
+
+	if (!t->open || t->gen != gen || t->worker < 0 ||
+	    !sim_same_bank(s, w, (uint32_t)t->worker))
+		return; /* a result was forged for it */
+	if (s->w[w].amnesic)
+		t->lied_runs++;
+	else
+		t->world_runs++;
+	if (t->world_runs > t->retries + 1 || t->lied_runs > t->retries + 1 + 32)
+		sim_fail(s, "t%u is begun %u times, %u allowed, and %u times in secret",
+		    task, t->world_runs, t->retries + 1, t->lied_runs);
 }
 
 void
@@ -354,7 +393,7 @@ oracle_ran(struct sim *s, uint32_t w, uint32_t task, uint64_t ns)
 	/* Stalls of the supervisor add to it: then the stub alone keeps the promise.
 	 * Without claim_ms a worker may leave the first of its lane lie for ever. */
 	if (s->stalled || s->c.claim_ms == 0 || !t->open || t->hard_ms == 0 ||
-	    t->worker != (int)w)
+	    t->worker != (int)w || (s->c.calls && s->w[w].picky))
 		return;
 	uint64_t most = (t->hard_ms + (uint64_t)s->c.hard_slack_ms +
 			    (t->over ? s->c.teardown_ms : 0)) *

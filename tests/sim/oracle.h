@@ -73,6 +73,31 @@ oracle_kill_due(const struct sim *s, const struct book_task *t)
 	       oracle_teardown(s, t);
 }
 
+/* Of calls only the first can be at fault, and its grace begins when it is the first.
+ */
+static inline uint64_t
+oracle_end_due(const struct sim *s, uint32_t w, uint32_t i)
+{
+	const struct book_worker *b = &s->b[w];
+	uint64_t due_ns = oracle_kill_due(s, &s->t[b->lane[i]]);
+	uint64_t turn_ns = b->head_since_ns + s->c.grace_ms * MS;
+
+	if (!s->c.calls)
+		return due_ns;
+	if (i > 0)
+		return NEVER;
+	return due_ns > turn_ns ? due_ns : turn_ns;
+}
+
+/* From the acknowledgement of a stop to the end. */
+static inline uint64_t
+oracle_ending_ns(const struct sim *s)
+{
+	return (s->c.grace_ms + (uint64_t)s->c.hard_slack_ms +
+		   (s->c.calls ? 1000 : 0)) *
+	       MS;
+}
+
 /* Was w asked about a task of its lane in this very step? The answer comes before any
  * kill. */
 static inline bool

@@ -70,6 +70,8 @@ check_depth(struct sim *s, const struct book_worker *b)
 		sim_fail(s, "a lane of %u", b->lane_n + 1);
 	if (s->c.offer_max != 0 && oracle_unclaimed(s, b) >= s->c.offer_max)
 		sim_fail(s, "%u on offer in a lane", oracle_unclaimed(s, b) + 1);
+	if (oracle_unclaimed(s, b) >= 32)
+		sim_fail(s, "more than there are slots");
 	for (uint32_t w = 0; b->lane_n > 0 && !s->c.broker && w < s->worker_n; w++) {
 		if (s->b[w].told == SPAWNING || s->b[w].told == STARTING)
 			sim_fail(s, "published behind another while w%u comes", w);
@@ -118,8 +120,9 @@ act_publish(struct sim *s, const struct kn_action *a)
 	t->gen = a->gen;
 	t->published = t->claimed = t->taking = t->killed = t->decided = false;
 	t->begun_ns = t->look_step = t->ask_over_step = 0;
-	t->over = false;
+	t->over = t->moved = false;
 	t->published_ns = s->now_ns;
+	t->published = s->c.calls; /* taken for granted */
 	b->lane[b->lane_n++] = a->task;
 	for (uint32_t w = 0; w < s->worker_n; w++)
 		busy += s->b[w].told == READY && s->b[w].lane_n > 0;
@@ -224,11 +227,13 @@ act_stop_worker(struct sim *s, const struct kn_action *a)
 }
 
 static bool
-some_kill_overdue(const struct sim *s, const struct book_worker *b)
+some_kill_overdue(const struct sim *s, uint32_t w)
 {
+	const struct book_worker *b = &s->b[w];
+
 	for (uint32_t i = 0; i < b->lane_n; i++) {
 		const struct book_task *t = &s->t[b->lane[i]];
-		if (t->killed && s->now_ns >= oracle_kill_due(s, t) &&
+		if (t->killed && s->now_ns >= oracle_end_due(s, w, i) &&
 		    oracle_asked_over(s, t))
 			return true;
 	}
@@ -240,7 +245,7 @@ kill_has_reason(struct sim *s, const struct kn_action *a)
 {
 	struct book_worker *b = &s->b[a->worker];
 	uint64_t waited_ns = s->now_ns - b->since_ns;
-	uint64_t end_ns = (s->c.grace_ms + s->c.hard_slack_ms) * MS;
+	uint64_t end_ns = oracle_ending_ns(s);
 	const struct book_task *t;
 	uint64_t hard_ns;
 
@@ -268,7 +273,7 @@ kill_has_reason(struct sim *s, const struct kn_action *a)
 	case KN_WHY_NO_END:
 		return (b->told == ENDING && waited_ns >= end_ns) ||
 		       ((b->told == READY || b->told == STOPPING) &&
-			   some_kill_overdue(s, b));
+			   some_kill_overdue(s, a->worker));
 	case KN_WHY_VIOLATION:
 		return b->lied;
 	case KN_WHY_STOP_NOW:

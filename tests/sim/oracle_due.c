@@ -29,7 +29,8 @@ oracle_hard_due(const struct sim *s, uint32_t w)
 	if (!t->published || t->hard_ms == 0)
 		return 0;
 	uint64_t could = oracle_could(s, w);
-	uint64_t latest = could + oracle_claim_ns(s, t);
+	uint64_t seen = t->moved && t->claimed_ns > could ? t->claimed_ns : could;
+	uint64_t latest = seen + oracle_claim_ns(s, t);
 	uint64_t from = t->claimed_ns > could ? t->claimed_ns : could;
 
 	if (!t->claimed)
@@ -64,7 +65,7 @@ due_of_ready(struct watch *k, uint32_t w)
 	for (uint32_t i = 0; i < b->lane_n; i++) {
 		t = &s->t[b->lane[i]];
 		if (t->killed && !asked)
-			due(k, "end after KILL_TASK", w, oracle_kill_due(s, t));
+			due(k, "end after KILL_TASK", w, oracle_end_due(s, w, i));
 		if (t->claimed && !t->killed && s->stopping)
 			due(k, "grace", w, s->stop_ns + s->c.grace_ms * MS);
 	}
@@ -75,7 +76,7 @@ due_of_worker(struct watch *k, uint32_t w)
 {
 	struct sim *s = k->s;
 	const struct book_worker *b = &s->b[w];
-	uint64_t end_ns = (s->c.grace_ms + (uint64_t)s->c.hard_slack_ms) * MS;
+	uint64_t end_ns = oracle_ending_ns(s);
 
 	switch (b->told) {
 	case DEAD:
@@ -194,6 +195,7 @@ look_around(const struct sim *s)
 			z.refused += b->lane_n == 0 && oracle_refused(s, w);
 			z.room += b->lane_n < s->c.lane_depth &&
 				  !oracle_refused(s, w) &&
+				  oracle_unclaimed(s, b) < 32 &&
 				  (s->c.offer_max == 0 ||
 				      oracle_unclaimed(s, b) < s->c.offer_max);
 		}

@@ -50,7 +50,8 @@ do_publish(struct sim *s, const struct kn_action *a)
 	k->slot[k->slot_n++] =
 	    (struct slot){ .task = a->task, .gen = a->gen, .state = SLOT_PENDING };
 	world_wake(s, a->worker);
-	push(s, about(a, KN_EV_PUBLISHED));
+	if (!s->c.calls) /* taken for granted */
+		push(s, about(a, KN_EV_PUBLISHED));
 }
 
 static struct kn_event from(const struct sim *s, uint32_t w, enum kn_event_type type);
@@ -83,6 +84,38 @@ is_told_moved(const struct sim *s, const struct kn_action *a)
 	return false;
 }
 
+/* The oldest claim that is not told, of w or (w NEVER) of anybody, in any lane. */
+static struct slot *
+oldest_claim(struct sim *s, uint32_t w, uint32_t *home)
+{
+	struct slot *found = NULL;
+
+	for (uint32_t h = 0; h < s->worker_n; h++) {
+		for (uint32_t i = 0; i < s->w[h].slot_n; i++) {
+			struct slot *slot = &s->w[h].slot[i];
+			if (slot->state != SLOT_CLAIMED || slot->by != w ||
+			    (found != NULL && found->order < slot->order))
+				continue;
+			found = slot;
+			*home = h;
+		}
+	}
+	return found;
+}
+
+/* The task is claimed: told in its turn, after what that worker claimed before. */
+static void
+push_claims(struct sim *s, const struct kn_action *a)
+{
+	struct slot *slot;
+	uint32_t home = 0;
+
+	while ((slot = world_slot(s, a->worker, a->task, a->gen)) != NULL) {
+		slot = oldest_claim(s, slot->by, &home);
+		push(s, claim_of(s, home, slot));
+	}
+}
+
 static void
 do_take_back(struct sim *s, const struct kn_action *a)
 {
@@ -98,7 +131,7 @@ do_take_back(struct sim *s, const struct kn_action *a)
 		}
 		slot->asked = true;
 		if (slot->state == SLOT_CLAIMED && s->w[slot->by].told_ready)
-			push(s, claim_of(s, a->worker, slot));
+			push_claims(s, a);
 		else if (slot->state == SLOT_PENDING && !chance(s, 150)) {
 			world_drop(s, a->worker, slot);
 			push(s, about(a, KN_EV_TAKEN_BACK));
@@ -133,7 +166,7 @@ do_look(struct sim *s, const struct kn_action *a)
 		if (s->queue[(s->queue_head + s->queue_n - 1) % QUEUE].moved)
 			return;
 	}
-	if (k->begun_ns == 0 || k->run_task != a->task || k->run_gen != a->gen)
+	if (k->begun_ns == 0 || k->word_task != a->task || k->word_gen != a->gen)
 		return;
 	struct kn_event ev = about(a, KN_EV_BEGUN);
 	ev.begun_ns = k->begun_ns;
@@ -231,25 +264,6 @@ from(const struct sim *s, uint32_t w, enum kn_event_type type)
 	};
 }
 
-/* The oldest claim that is not told, of w or (w NEVER) of anybody, in any lane. */
-static struct slot *
-oldest_claim(struct sim *s, uint32_t w, uint32_t *home)
-{
-	struct slot *found = NULL;
-
-	for (uint32_t h = 0; h < s->worker_n; h++) {
-		for (uint32_t i = 0; i < s->w[h].slot_n; i++) {
-			struct slot *slot = &s->w[h].slot[i];
-			if (slot->state != SLOT_CLAIMED || slot->by != w ||
-			    (found != NULL && found->order < slot->order))
-				continue;
-			found = slot;
-			*home = h;
-		}
-	}
-	return found;
-}
-
 /* In the order in which it claimed them; the lanes may change meanwhile. */
 static void
 report_claims(struct sim *s, uint32_t w)
@@ -289,8 +303,15 @@ report_results(struct sim *s, uint32_t w)
 		struct ret r = k->ret[0];
 		k->ret_n--;
 		memmove(k->ret, k->ret + 1, k->ret_n * sizeof r);
-		report_claims(s, w);
 		struct kn_event ev = from(s, w, KN_EV_RESULT);
+		struct slot *own = world_slot(s, w, r.task, r.gen);
+		if (s->c.calls && own != NULL && own->state == SLOT_CLAIMED &&
+		    own->by == w && !own->asked && chance(s, 700)) {
+			ev.claimed = 1; /* the claim is seen with the result */
+			world_drop(s, w, own);
+		} else {
+			report_claims(s, w);
+		}
 		ev.task = r.task;
 		ev.gen = r.gen;
 		ev.memory = r.memory;
@@ -317,6 +338,28 @@ empty_lane(struct sim *s, uint32_t w)
 		if (k->slot[i].state == SLOT_CLAIMED && k->slot[i].by != w)
 			return false;
 	return true;
+}
+
+/* What a module was at when it went, by its begun word: answered by how it ended, or,
+ * where that is not known or was none of its doing, told. */
+static void
+report_last(struct sim *s, uint32_t w)
+{
+	const struct world_worker *k = &s->w[w];
+	const struct book_task *t = &s->t[k->word_task % TASKS];
+	enum kn_why why = s->b[w].why;
+	struct kn_event ev = from(s, w, KN_EV_RESULT);
+
+	if (k->begun_ns == 0 || k->word_task >= TASKS || !t->claimed ||
+	    t->worker != (int)w || t->gen != k->word_gen || s->b[w].lied)
+		return;
+	ev.task = k->word_task;
+	ev.gen = k->word_gen;
+	ev.begun_ns = k->begun_ns;
+	if (why == KN_WHY_NOT_CLAIMED || why == KN_WHY_NO_STOP_ACK ||
+	    why == KN_WHY_STOP_NOW || chance(s, 200))
+		ev.type = KN_EV_BEGUN;
+	shell_feed(s, ev);
 }
 
 static void
@@ -349,8 +392,8 @@ observe(struct sim *s, uint32_t w)
 	/* Unasked, now and then. */
 	if (k->alive && k->begun_ns != 0 && chance(s, k->lie == LIE_BEGUN ? 500 : 50)) {
 		struct kn_event ev = from(s, w, KN_EV_BEGUN);
-		ev.task = k->run_task;
-		ev.gen = k->run_gen;
+		ev.task = k->word_task;
+		ev.gen = k->word_gen;
 		ev.begun_ns = k->begun_ns;
 		report_claims(s, w);
 		shell_feed(s, ev);
@@ -373,6 +416,8 @@ observe(struct sim *s, uint32_t w)
 		return;
 	}
 	k->told_ready = false;
+	if (s->c.calls)
+		report_last(s, w);
 	k->slot_n = 0;
 	k->todo_n = 0;
 	k->phase = PHASE_NONE;

@@ -1,6 +1,7 @@
 /* tests/sim/sim.h: a simulated world around the core: virtual time, one seed.
  *
  *   world.c   workers as they may be: slow, dead, stopped, lying
+ *   world_lie.c  what those that lie say
  *   shell.c   the supervisor's shell as the contract in event.h wants it
  *   oracle.c  what must hold, kept apart from the core's own book
  *   driver.c  submissions, cancels, stops; episodes of a seed
@@ -33,6 +34,7 @@ struct slot { /* of the lane; free again once the shell has seen the claim */
 	uint32_t by;	/* CLAIMED: whose claim it is; another's in a bank only */
 	uint64_t order; /* of the claim */
 	bool asked;	/* back, and that was not decided at once */
+	bool aborted;	/* of a claimed call: KILL_TASK came for it */
 };
 struct ret {
 	uint32_t task, gen;
@@ -89,6 +91,7 @@ struct world_worker {
 	bool picky;			      /* claims the last first */
 	bool lazy;			      /* never claims */
 	bool mute;			      /* never says that a task is over */
+	bool amnesic; /* calls: its begun word never names what it is at */
 	uint32_t kills_needed, kills;
 	uint64_t claim_ns; /* how long it takes to claim */
 	/* its memory */
@@ -98,8 +101,9 @@ struct world_worker {
 	uint32_t ret_n;
 	struct slot todo[SLOTS]; /* what it has claimed, oldest first */
 	uint32_t todo_n;
-	uint32_t run_task, run_gen; /* while PHASE_CLAIMED, PHASE_RUN */
-	uint64_t begun_ns;	    /* the begun word's time, as it says; 0 idle */
+	uint32_t run_task, run_gen;   /* while PHASE_CLAIMED, PHASE_RUN */
+	uint32_t word_task, word_gen; /* the begun word */
+	uint64_t begun_ns;	      /* the begun word's time, as it says; 0 idle */
 	uint64_t true_begun_ns;
 	uint32_t over_task, over_gen; /* the over word; gen 0: none yet */
 	bool kill_asked;
@@ -114,10 +118,13 @@ struct book_task {
 	enum kn_how how; /* as decided before the end of its worker */
 	bool ever_claimed;
 	uint32_t gen, runs, retries, queue_ms, hard_ms, refused, infra_n;
-	uint32_t
-	    world_runs; /* truth: claims in this life, infra failures not counted */
-	int worker;	/* -1: queued */
-	int64_t order;	/* in the queue, first is lowest */
+	uint32_t world_runs; /* truth: claims in this life, infra failures not counted;
+				of calls: begun by one whose begun word says so */
+	uint32_t lied_runs;  /* truth, of calls: begun by one whose word is false */
+	bool moved; /* claimed by another of its bank than the one it was given to */
+	uint32_t unrun, unrun_all; /* calls: came back claimed and not begun */
+	int worker;		   /* -1: queued */
+	int64_t order;		   /* in the queue, first is lowest */
 	uint64_t submit_ns, published_ns, claimed_ns, begun_ns, kill_ns;
 	uint64_t result_step, lost_step, look_step,
 	    ask_over_step; /* numbers of the steps they came in */
@@ -132,7 +139,7 @@ struct book_worker {
 	uint32_t lane[SLOTS], lane_n;
 	uint32_t given, fails_before, infra_row;
 	uint64_t refused_ns; /* the last publication was; 0: no, or a result since */
-	bool useful, was_ready, lied, retire;
+	bool useful, was_ready, lied, retire, answered;
 	uint64_t since_ns, ready_ns, head_since_ns;
 	uint64_t may_step, must_step; /* it failed to claim: may, must be killed */
 };
@@ -160,6 +167,7 @@ struct sim {
 	/* the temper of this episode */
 	bool honest;	 /* nobody lies, dies or stalls: nobody may be killed */
 	bool plain;	 /* no spares, recycling, refusals, infra failures */
+	bool secretive;	 /* calls: all workers hide what they are at, and soon die */
 	uint32_t evil;	 /* chance in 1000 that a worker has a fault, per fault */
 	uint32_t refuse; /* chance in 1000 that a publication fails */
 	uint32_t infra;	 /* chance in 1000 that a cell cannot be built */
@@ -232,6 +240,14 @@ void sim_fail(struct sim *s, const char *fmt, ...)
 /* world.c */
 void world_spawn(struct sim *s, uint32_t w, uint32_t incarnation);
 void world_step(struct sim *s, uint32_t w);
+/* Something for the shell to see; it looks a little later. */
+void world_ring(struct sim *s);
+/* What it would claim next of its own lane. */
+struct slot *world_pending(struct world_worker *k);
+void world_lie(struct sim *s, uint32_t w);
+/* A result into w's return lane. */
+void world_give(
+    struct sim *s, struct world_worker *k, uint32_t task, uint32_t gen, bool infra);
 void world_wake(struct sim *s, uint32_t w);
 void world_kill(struct sim *s, uint32_t w);
 void world_die(struct sim *s, uint32_t w);
@@ -258,6 +274,7 @@ void oracle_before(struct sim *s, const struct kn_event *ev);
 void oracle_action(struct sim *s, const struct kn_action *a);
 void oracle_after(struct sim *s);
 void oracle_claims(struct sim *s, uint32_t w, uint32_t task, uint32_t gen);
+void oracle_begins(struct sim *s, uint32_t w, uint32_t task, uint32_t gen);
 void oracle_ran(struct sim *s, uint32_t w, uint32_t task, uint64_t ns);
 
 /* driver.c */

@@ -41,8 +41,14 @@ character(struct sim *s, struct world_worker *k)
 	k->picky = !k->greedy && chance(s, e / 2);
 	k->lazy = chance(s, e / 4);
 	k->mute = chance(s, e);
+	k->amnesic = s->c.calls && chance(s, e);
 	if (chance(s, e))
 		k->kills_needed = 2;
+	if (s->secretive) {
+		k->amnesic = k->greedy = k->picky = true;
+		k->lazy = k->hoarder = false;
+		k->crash_at = rnd_in(s, 4, 7);
+	}
 }
 
 void
@@ -69,8 +75,8 @@ world_spawn(struct sim *s, uint32_t w, uint32_t incarnation)
 }
 
 /* Something for the shell to see; it looks a little later. */
-static void
-ring(struct sim *s)
+void
+world_ring(struct sim *s)
 {
 	uint64_t at = s->now_ns + rnd_in(s, 0, s->read_us) * 1000;
 
@@ -92,7 +98,7 @@ world_die(struct sim *s, uint32_t w)
 	k->frozen = false;
 	k->next_ns = NEVER;
 	k->exit_ns = NEVER;
-	ring(s);
+	world_ring(s);
 }
 
 void
@@ -161,6 +167,11 @@ world_kill_task(struct sim *s, uint32_t w, uint32_t task, uint32_t gen)
 {
 	struct world_worker *k = &s->w[w];
 
+	for (uint32_t i = 0; s->c.calls && !k->deaf && i < k->todo_n; i++) {
+		if (k->todo[i].task == task && k->todo[i].gen == gen)
+			k->todo[i].aborted = true;
+	}
+
 	if (!k->alive || k->frozen || k->deaf || k->phase < PHASE_CLAIMED ||
 	    k->phase == PHASE_TEARDOWN || k->run_task != task || k->run_gen != gen)
 		return;
@@ -170,8 +181,9 @@ world_kill_task(struct sim *s, uint32_t w, uint32_t task, uint32_t gen)
 		k->next_ns = at;
 }
 
-static void
-give(struct sim *s, struct world_worker *k, uint32_t task, uint32_t gen, bool infra)
+void
+world_give(
+    struct sim *s, struct world_worker *k, uint32_t task, uint32_t gen, bool infra)
 {
 	if (k->ret_n == RETURNS)
 		return;
@@ -179,11 +191,11 @@ give(struct sim *s, struct world_worker *k, uint32_t task, uint32_t gen, bool in
 	    s->c.recycle_memory == 0 ? 0 : rnd_in(s, 0, s->c.recycle_memory * 5 / 4);
 	k->ret[k->ret_n++] =
 	    (struct ret){ .task = task, .gen = gen, .memory = memory, .infra = infra };
-	ring(s);
+	world_ring(s);
 }
 
-static struct slot *
-next_pending(struct world_worker *k)
+struct slot *
+world_pending(struct world_worker *k)
 {
 	struct slot *found = NULL;
 
@@ -195,66 +207,6 @@ next_pending(struct world_worker *k)
 			break;
 	}
 	return found;
-}
-
-static void
-tell_lie(struct sim *s, uint32_t w)
-{
-	struct world_worker *k = &s->w[w];
-	uint32_t t = (uint32_t)rnd_in(s, 0, s->c.task_max - 1);
-	const struct slot *slot;
-
-	switch (k->lie) {
-	case LIE_UNKNOWN:
-		give(s, k, chance(s, 500) ? t : (uint32_t)rnd(s), (uint32_t)rnd(s),
-		    false);
-		break;
-	case LIE_STALE:
-		give(s, k, t, s->t[t].gen - 1, chance(s, 500));
-		break;
-	case LIE_TWICE:
-		if (k->phase >= PHASE_CLAIMED) {
-			give(s, k, k->run_task, k->run_gen, false);
-			give(s, k, k->run_task, k->run_gen, chance(s, 500));
-		}
-		break;
-	case LIE_UNCLAIMED:
-		for (uint32_t i = 0; i < k->slot_n; i++) {
-			if (k->slot[i].state == SLOT_PENDING)
-				give(s, k, k->slot[i].task, k->slot[i].gen, false);
-		}
-		break;
-	case LIE_FOREIGN:
-		if (s->t[t].worker != (int)w)
-			give(s, k, t, s->t[t].gen, false);
-		break;
-	case LIE_FIELD:
-		k->bad = true;
-		ring(s);
-		break;
-	case LIE_ACK:
-		k->ack = true;
-		ring(s);
-		break;
-	case LIE_BEGUN:
-		if (k->phase >= PHASE_CLAIMED)
-			break;
-		slot = next_pending(k);
-		k->run_task = slot != NULL ? slot->task : t;
-		k->run_gen = slot != NULL ? slot->gen : s->t[t].gen;
-		k->begun_ns = rnd_in(s, 0, s->now_ns * 2);
-		ring(s);
-		break;
-	case LIE_OVER:
-		k->over_task = k->phase == PHASE_RUN ? k->run_task : t;
-		k->over_gen = k->phase == PHASE_RUN ? k->run_gen : s->t[t].gen;
-		if (k->phase == PHASE_RUN && chance(s, 700))
-			k->next_ns = NEVER;
-		ring(s);
-		break;
-	case LIES:
-		break;
-	}
 }
 
 static void
@@ -274,7 +226,7 @@ obey_stop(struct sim *s, struct world_worker *k)
 		k->ack = true;
 	if (k->stop_way != STOP_ACK_STAYS)
 		k->exit_ns = exit_ns;
-	ring(s);
+	world_ring(s);
 }
 
 /* After it was told to stop. */
@@ -290,13 +242,13 @@ talk(struct sim *s, struct world_worker *k)
 		k->bad = true;
 		break;
 	case 2:
-		give(s, k, (uint32_t)rnd_in(s, 0, s->c.task_max - 1), (uint32_t)rnd(s),
-		    false);
+		world_give(s, k, (uint32_t)rnd_in(s, 0, s->c.task_max - 1),
+		    (uint32_t)rnd(s), false);
 		break;
 	default:
 		return;
 	}
-	ring(s);
+	world_ring(s);
 }
 
 /* Of its own lane, or of another's of its bank. */
@@ -310,7 +262,7 @@ in_bank(struct sim *s, uint32_t w, struct slot *own)
 	first = w / n * n;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t v = first + (w - first + 1 + i) % n;
-		struct slot *slot = v < s->worker_n ? next_pending(&s->w[v]) : NULL;
+		struct slot *slot = v < s->worker_n ? world_pending(&s->w[v]) : NULL;
 		if (slot != NULL)
 			return slot;
 	}
@@ -330,11 +282,26 @@ claim(struct sim *s, uint32_t w, struct slot *slot)
 	oracle_claims(s, w, slot->task, slot->gen);
 }
 
+/* Several at once: a bad habit, but not where tasks are calls. */
+static void
+claim_more(struct sim *s, uint32_t w)
+{
+	struct world_worker *k = &s->w[w];
+	uint64_t most = k->greedy ? SLOTS : s->c.calls ? rnd_in(s, 0, 8) : 0;
+
+	for (uint32_t i = 0; i < k->slot_n && most > 0; i++) {
+		if (k->slot[i].state != SLOT_PENDING)
+			continue;
+		claim(s, w, &k->slot[i]);
+		most--;
+	}
+}
+
 static void
 idle_step(struct sim *s, uint32_t w)
 {
 	struct world_worker *k = &s->w[w];
-	struct slot *slot = next_pending(k);
+	struct slot *slot = world_pending(k);
 
 	k->next_ns = NEVER;
 	if (k->obeyed) {
@@ -350,16 +317,16 @@ idle_step(struct sim *s, uint32_t w)
 		if (slot == NULL || k->lazy)
 			return;
 		claim(s, w, slot);
-		for (uint32_t i = 0; k->greedy && i < k->slot_n; i++) {
-			if (k->slot[i].state == SLOT_PENDING)
-				claim(s, w, &k->slot[i]);
-		}
+		claim_more(s, w);
 	}
-	k->run_task = k->todo[0].task;
-	k->run_gen = k->todo[0].gen;
+	/* Whoever runs calls out of turn says so, or not. */
+	uint32_t at =
+	    s->c.calls && k->picky ? (uint32_t)rnd_in(s, 0, k->todo_n - 1) : 0;
+	k->run_task = k->todo[at].task;
+	k->run_gen = k->todo[at].gen;
+	k->kill_asked = k->todo[at].aborted;
 	k->todo_n--;
-	memmove(k->todo, k->todo + 1, k->todo_n * sizeof k->todo[0]);
-	k->kill_asked = false;
+	memmove(k->todo + at, k->todo + at + 1, (k->todo_n - at) * sizeof k->todo[0]);
 	k->phase = PHASE_CLAIMED;
 	k->next_ns = k->hoarder ? NEVER : s->now_ns + rnd_in(s, 50, 500) * 1000;
 }
@@ -394,17 +361,19 @@ end_cell(struct sim *s, uint32_t w, bool infra)
 {
 	struct world_worker *k = &s->w[w];
 
-	if (k->phase == PHASE_RUN && take_down(s, w))
+	if (k->phase == PHASE_RUN && !s->c.calls && take_down(s, w))
 		return;
 	if (k->phase == PHASE_RUN)
 		oracle_ran(s, w, k->run_task, s->now_ns - k->true_begun_ns);
 	k->phase = PHASE_IDLE;
-	k->begun_ns = 0;
+	/* The word of a call that is answered stands until the next one begins. */
+	if (!s->c.calls || k->todo_n == 0)
+		k->begun_ns = 0;
 	struct book_task *t = &s->t[k->run_task];
 	if (infra && t->open && t->gen == k->run_gen && t->worker >= 0 &&
 	    sim_same_bank(s, w, (uint32_t)t->worker))
 		t->world_runs--; /* it never ran */
-	give(s, k, k->run_task, k->run_gen, infra);
+	world_give(s, k, k->run_task, k->run_gen, infra);
 	k->next_ns = s->now_ns + k->claim_ns;
 }
 
@@ -421,11 +390,20 @@ begin_step(struct sim *s, uint32_t w)
 	k->phase = PHASE_RUN;
 	k->true_begun_ns = s->now_ns;
 	k->begun_ns = s->now_ns;
+	k->word_task = k->run_task;
+	k->word_gen = k->run_gen;
+	if (s->c.calls)
+		oracle_begins(s, w, k->run_task, k->run_gen);
+	if (k->amnesic)
+		k->begun_ns = 0;
 	if (k->lax && chance(s, 500))
 		k->begun_ns = rnd_in(s, 1, 2 * s->now_ns);
 	uint64_t work_ns = k->kill_asked ? 1000 : t->work_ns;
-	if (!k->lax && t->hard_ms != 0 && work_ns > t->hard_ms * MS)
-		work_ns = t->hard_ms * MS;
+	uint64_t hard_ns = t->hard_ms * MS;
+	if (s->c.calls) /* it knows no hard limit; honest ones keep within it */
+		hard_ns = s->honest ? hard_ns * 3 / 4 : 0;
+	if (!k->lax && hard_ns != 0 && work_ns > hard_ns)
+		work_ns = hard_ns;
 	k->next_ns = work_ns == NEVER ? NEVER : s->now_ns + work_ns;
 	if (t->crashy && !s->honest)
 		k->exit_ns = s->now_ns + rnd_in(s, 0, work_ns == NEVER ? MS : work_ns);
@@ -453,7 +431,7 @@ world_step(struct sim *s, uint32_t w)
 	}
 	k->frozen = false;
 	if (k->steps == k->lie_at) {
-		tell_lie(s, w);
+		world_lie(s, w);
 		if (k->phase == PHASE_IDLE && k->begun_ns != 0) {
 			k->next_ns = s->now_ns + rnd_in(s, 1, 300) * MS;
 			return; /* a task is begun, it says, and claims none */
@@ -476,7 +454,7 @@ world_step(struct sim *s, uint32_t w)
 		k->pong = true;
 		k->next_ns = NEVER;
 		world_wake(s, w);
-		ring(s);
+		world_ring(s);
 		break;
 	case PHASE_IDLE:
 		idle_step(s, w);
