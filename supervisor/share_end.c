@@ -248,12 +248,21 @@ kn_share_watch(struct kn_sup *s, struct kn_share_bank *b)
 	b->stuck_ns = kn_clock_now() + STUCK_LOOK_MS * KN_MS_NS;
 }
 
-/* Stopped, or a liar. It has claimed nothing that it has not run. */
+/* Stopped in the midst of a claim: then it has claimed nothing that it has not run. Who
+ * is at a call has let go long ago, or lies. */
 static void
 end_stuck(struct kn_wk *w, const char *why)
 {
-	if (!w->live || w->res.kill_by_ns)
+	uint32_t task, gen;
+	uint64_t ns;
+
+	if (!w->live || w->bad || w->res.kill_by_ns)
 		return;
+	if (w->ready && kn_control_begun(w->slice.control, &task, &gen, &ns)) {
+		kn_view_violation(w, "want: a region, kept while a call runs");
+		kn_view_tell_bad(w);
+		return;
+	}
 	KN_LOG(&w->sup->log, KN_NS_LIFECYCLE, (int)w->index, "kill why=stuck: %s", why);
 	if (!kn_resident_kill(w, KN_CAUSE_STOP))
 		kn_launch_kill(w->sup->launcher, w->index, &w->lw);

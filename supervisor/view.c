@@ -345,7 +345,8 @@ kn_view_look(struct kn_wk *w)
 		/* What it claimed until then, and its answers, are there now. */
 		if (w->sup->share)
 			kn_share_look(w);
-		while (w->sup->share && !w->bad && take_one(w))
+		for (unsigned i = 0;
+		     w->sup->share && !w->bad && i < 2 * KN_SLOTS && take_one(w); i++)
 			n++;
 		w->stop_acked = true;
 		kn_turn_feed(w->sup, &ev);

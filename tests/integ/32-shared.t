@@ -131,13 +131,19 @@ print("right" if len(L) == len(by) == 1501 and liars and not wrong and caught <=
       "%d lines, liars %s, caught %s, wrong: %s" % (len(L), liars, caught, [by[i] for i in wrong[:3]]))
 X
 }
-for how in $(some 0 1 2 3 4 5 6); do
+for how in $(some 0 1 2 3 4 5 6 7); do
 	lies $how
 	ks run --module "$M/liar.so" --workers 3 --steal shared --timeout 5s --debug lifecycle --tasks "$T/tasks"
 	is_any $rc "0 1" "lie $how: the batch goes to its end"
 	is "$(judge)" right "lie $how: one answer each, the other workers' are right, and nobody else is blamed"
 	diag "$(grep -o 'violation field=.*\|kill why=[a-z-]*' "$T/err" | sort | uniq -c | tr '\n' ' ')"
 done
+# It wants a region for the whole of a call: the others go on meanwhile, and it is found
+# out long before the call's own limit.
+lies 7
+ks run --module "$M/liar.so" --workers 3 --steal shared --timeout 300s --debug lifecycle --tasks "$T/tasks"
+is "$(judge) $(js "$T/out" 'by["evil"]["verdict"]')" "right protocol-violation" "a region is kept: the keeper is named, and nobody waits for its call"
+like "$(cat "$T/err")" "violation field=want" "by what it did"
 for at in 0 64 128 192 $((4 * 4096)) $((2 * 4096 + 5 * 4096 + 2 * 4096 + 64)); do
 	ks run --module "$M/liar.so" --workers 3 --steal shared --call write_bank --input $at
 	is $rc 139 "what is at $at of the bank cannot be written by a worker"

@@ -86,6 +86,39 @@ a_value_goes_in_and_comes_back(void **state)
 	knit_policy_free(own);
 }
 
+/* While one worker is at a long call the other one takes all that was submitted after.
+ */
+static void
+calls_from_one_place_go_to_who_is_idle(void **state)
+{
+	struct knit_policy *own = policy_of("basic.so");
+	struct knit_pool_options o;
+	struct knit_pool *p = NULL;
+	struct knit_job *job[64], *slow;
+	int64_t ms = 1000;
+
+	(void)state;
+	knit_pool_options_init(&o, sizeof o);
+	o.workers = 2;
+	o.steal = "shared";
+	OK(knit_pool_open(own, &o, &p, &err));
+	slow = submit(p, call("sleep_ms", KNIT_I64, &ms, sizeof ms));
+	for (int64_t i = 0; i < 64; i++)
+		job[i] = submit(p, call("echo", KNIT_I64, &i, sizeof i));
+	for (int64_t i = 0; i < 64; i++) {
+		const struct knit_outcome *r = finish(job[i]);
+
+		is(r, KNIT_OK);
+		assert_memory_equal(r->value, &i, sizeof i);
+		knit_job_free(job[i]);
+	}
+	assert_null(knit_job_outcome(slow));
+	is(finish(slow), KNIT_OK);
+	knit_job_free(slow);
+	assert_int_equal(knit_pool_close(p), 0);
+	knit_policy_free(own);
+}
+
 static void
 an_error_comes_with_its_causes_and_a_crash_as_a_signal(void **state)
 {
@@ -197,6 +230,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_value_goes_in_and_comes_back),
+		TEST(calls_from_one_place_go_to_who_is_idle),
 		TEST(an_error_comes_with_its_causes_and_a_crash_as_a_signal),
 		TEST(a_command_has_no_place_among_calls),
 		TEST(what_a_module_prints_is_handed_on),
