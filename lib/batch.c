@@ -29,6 +29,7 @@ kn_lib_batch_unref(struct knit_batch *b)
 	pthread_mutex_destroy(&b->lock);
 	free(b->cwd);
 	free(b->keep_dir);
+	kn_lib_outcome_free(b->view);
 	free(b);
 }
 
@@ -52,13 +53,23 @@ on_result(void *ctx, const struct kn_batch_result *r)
 	if (b->current && kn_lib_outcome_own(b->current->outcome) == r->outcome) {
 		out.outcome = kn_lib_outcome_of(b->current->outcome);
 	} else {
-		view = kn_lib_outcome_view(r->outcome);
+		/* Who is told of one may stop the batch, and so be told of others. The
+		 * first of them needs no memory. */
+		view = b->view ? b->view : kn_lib_outcome_new();
+		b->view = NULL;
+		if (view)
+			kn_lib_outcome_view(view, r->outcome);
 		out.outcome = kn_lib_outcome_of(view);
 	}
 	if (out.outcome)
 		b->o.result(b->o.ctx, &out);
-	if (view)
-		kn_lib_outcome_view_end(view);
+	if (!view)
+		return;
+	kn_lib_outcome_view_end(view);
+	if (b->view)
+		kn_lib_outcome_free(view);
+	else
+		b->view = view;
 }
 
 /* ---- open, close ---- */
@@ -137,7 +148,10 @@ knit_batch_open(struct knit_pool *pool, const struct knit_batch_options *o,
 	pthread_mutex_init(&b->lock, NULL);
 	b->refs = 1;
 	b->pool = pool;
-	if (read_options(b, o, e) < 0 || open_lines(b, e) < 0) {
+	b->view = kn_lib_outcome_new();
+	if (!b->view || read_options(b, o, e) < 0 || open_lines(b, e) < 0) {
+		if (!b->view)
+			kn_lib_nomem(e);
 		kn_lib_batch_unref(b);
 		return -1;
 	}

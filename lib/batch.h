@@ -17,7 +17,8 @@ struct knit_batch {
 	struct knit_job *current; /* whose result is told */
 	struct knit_job *spare;	  /* by next: used ones, with their outcomes */
 	unsigned spare_n;
-	const char *policy; /* its hash */
+	struct kn_lib_outcome *view; /* to show what is no job's, if not in use */
+	const char *policy;	     /* its hash */
 	bool paused, silent, is_module;
 };
 

@@ -134,9 +134,9 @@ void kn_lib_outcome_wipe(struct kn_lib_outcome *l); /* to be filled again */
 void kn_lib_outcome_free(struct kn_lib_outcome *o);
 void kn_lib_outcome_passed(struct kn_lib_outcome *l, const struct kn_task *t);
 struct kn_outcome *kn_lib_outcome_own(struct kn_lib_outcome *l);
-/* A view of an outcome that is not moved. */
-struct kn_lib_outcome *kn_lib_outcome_view(struct kn_outcome *o);
-void kn_lib_outcome_view_end(struct kn_lib_outcome *l);
+/* A view, in l, of an outcome that is not moved. */
+void kn_lib_outcome_view(struct kn_lib_outcome *l, struct kn_outcome *o);
+void kn_lib_outcome_view_end(struct kn_lib_outcome *l); /* l can be used again */
 char *kn_lib_outcome_json(const struct knit_outcome *o, const char *id, uint64_t line,
     const char *policy, bool is_call, unsigned flags, size_t *out_n);
 

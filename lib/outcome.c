@@ -206,16 +206,11 @@ kn_lib_outcome_own(struct kn_lib_outcome *l)
 	return &l->own;
 }
 
-struct kn_lib_outcome *
-kn_lib_outcome_view(struct kn_outcome *o)
+void
+kn_lib_outcome_view(struct kn_lib_outcome *l, struct kn_outcome *o)
 {
-	struct kn_lib_outcome *l = kn_lib_outcome_new();
-
-	if (!l)
-		return NULL;
 	l->own = *o;
 	show(l, true);
-	return l;
 }
 
 void
@@ -223,7 +218,7 @@ kn_lib_outcome_view_end(struct kn_lib_outcome *l)
 {
 	free(l->files);
 	free(l->causes);
-	free(l);
+	memset(l, 0, sizeof *l);
 }
 
 void

@@ -253,6 +253,7 @@ a_pool_knows_its_facts(void **state)
 {
 	struct knit_pool *pool = pool_of(1, KNIT_POOL_NO_STEAL);
 	struct knit_pool_counts c = { .size = sizeof c };
+	struct knit_pool_options o;
 	const char *name;
 	size_t n = 0;
 
@@ -268,7 +269,22 @@ a_pool_knows_its_facts(void **state)
 	assert_null(knit_pool_fact(pool, "none such"));
 	OK(knit_pool_count(pool, &c, &err));
 	assert_true(c.window >= 1);
+	assert_non_null(knit_pool_fact(pool, "steal-why"));
+	assert_string_equal(knit_pool_fact(pool, "lanes"), "private");
 	knit_pool_close(pool);
+
+	knit_pool_options_init(&o, sizeof o);
+	o.workers = 2;
+	o.steal = "brokered";
+	OK(knit_pool_open(policy, &o, &pool, &err));
+	assert_string_equal(knit_pool_fact(pool, "steal"), "brokered");
+	knit_pool_close(pool);
+	o.steal = "nonsense";
+	REFUSED(knit_pool_open(policy, &o, &pool, &err), KNIT_E_USAGE, "nonsense");
+	o.steal = NULL;
+	o.debug = "nonsense";
+	o.debug_fd = 2;
+	REFUSED(knit_pool_open(policy, &o, &pool, &err), KNIT_E_USAGE, "nonsense");
 }
 
 static void
