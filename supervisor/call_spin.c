@@ -135,3 +135,19 @@ kn_call_spin(struct kn_sup *s)
 	s->no_spin_ns = now + (KN_MS_NS << shift);
 	return false;
 }
+
+/* Who takes each result as it comes runs side by side with the worker for ever, each
+ * waiting for the line that the other one has just written: half as many calls a
+ * second. A microsecond behind it, bursts stay bursts. */
+void
+kn_call_gather(const struct kn_sup *s)
+{
+	uint32_t out = 0;
+
+	for (uint32_t i = 0; i < s->worker_n; i++)
+		out += s->wk[i].live ? s->wk[i].outstanding : 0;
+	if (out < 2 * BURST || !is_apart(s))
+		return;
+	for (int i = 0; i < FEW_LOOKS && news(s) < BURST; i++)
+		pause_once();
+}

@@ -387,7 +387,9 @@ kn_turn_step(
 		*out = KN_SUP_ENDED;
 		return 0;
 	}
-	if (n == 0 && s->module && kn_call_spin(s))
+	if (n > 0 && s->module)
+		kn_call_gather(s);
+	else if (s->module && kn_call_spin(s))
 		n = 1;
 	if (n == 0)
 		rc = await_news(s, until_ns, e);
