@@ -22,7 +22,7 @@
 #include "ipc/clock.h"
 #include "ipc/fd.h"
 
-enum { TEXT_MAX = 4096, DEPTH_MAX = 8 };
+enum { TEXT_MAX = 4096, DEPTH_MAX = 8, PAUSE_FIRST_US = 50, PAUSE_MOST_US = 16000 };
 
 static int
 read_file(int dir_fd, const char *file, char *buf, size_t n)
@@ -249,7 +249,9 @@ remove_tree(int parent_fd, const char *name, int depth)
 int
 kn_cgroup_dir_remove(int parent_fd, const char *name, uint64_t deadline_ns)
 {
-	for (int pause_ms = 1;; pause_ms = pause_ms < 16 ? 2 * pause_ms : 16) {
+	/* Often it is only the last steps of a process that has ended. */
+	for (long us = PAUSE_FIRST_US;; us = us < PAUSE_MOST_US ? 2 * us : us) {
+		const struct timespec t = { 0, us * 1000 };
 		int err;
 
 		if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
@@ -262,6 +264,6 @@ kn_cgroup_dir_remove(int parent_fd, const char *name, uint64_t deadline_ns)
 			errno = err;
 			return -1;
 		}
-		poll(NULL, 0, pause_ms);
+		(void)ppoll(NULL, 0, &t, NULL);
 	}
 }

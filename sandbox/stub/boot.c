@@ -83,6 +83,10 @@ take_house(struct kn_stub *s, const char **out_what)
 	if (null > 2)
 		close(null);
 	close(KN_STUB_EXE_FD);
+	*out_what = "an eventfd";
+	s->told_fd = (int)KN_SYS2(SYS_eventfd2, 0, O_CLOEXEC | O_NONBLOCK);
+	if (s->told_fd < 0)
+		return s->told_fd;
 	kn_left_init(&s->left);
 	s->watch.proc_fd =
 	    open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOATIME);

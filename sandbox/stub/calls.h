@@ -49,6 +49,7 @@
 	X(mount, "/tmp, /dev/shm, /proc of a cell") \
 	X(move_mount, "/task and the binds above into place") \
 	X(wait4, "reap") \
+	X(getrusage, "what the cell took") \
 	X(rt_sigaction, "init hears that it shall end its cell") \
 	X(rt_sigreturn, "back from that") \
 	X(sched_setattr, "init gets a processor soon, also in a crowd") \

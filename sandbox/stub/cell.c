@@ -62,6 +62,34 @@ init_spawn(struct kn_cell *c)
 	return (int)kn_sys_clone3_run(&a, kn_exec_task, c);
 }
 
+static uint64_t
+us_of(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * 1000000u + (uint64_t)t->tv_usec;
+}
+
+static struct kn_cell_usage
+usage_of(const struct rusage *ru)
+{
+	return (struct kn_cell_usage){ us_of(&ru->ru_utime), us_of(&ru->ru_stime),
+		(uint64_t)ru->ru_maxrss * 1024 };
+}
+
+/* All of the cell is reaped. */
+static _Noreturn void
+init_over(struct kn_cell *c)
+{
+	const uint64_t one = 1;
+	struct rusage ru;
+
+	if (c->told_fd >= 0 && KN_SYS2(SYS_getrusage, RUSAGE_CHILDREN, &ru) == 0) {
+		c->usage = usage_of(&ru);
+		kn_shm_store32_release(&c->over, 1); /* X1 */
+		(void)kn_sys_write(c->told_fd, &one, sizeof one);
+	}
+	kn_sys_exit(0);
+}
+
 /* Reap whatever ends. When the task does, nothing of what it left may go on. */
 static _Noreturn void
 init_reap(struct kn_cell *c, int task)
@@ -73,7 +101,7 @@ init_reap(struct kn_cell *c, int task)
 		if (pid == -EINTR)
 			continue;
 		if (pid < 0) /* -ECHILD: all gone */
-			kn_sys_exit(0);
+			init_over(c);
 		if (pid != task)
 			continue;
 		c->ended_ns = kn_sys_clock_ns(CLOCK_MONOTONIC);
@@ -83,7 +111,7 @@ init_reap(struct kn_cell *c, int task)
 		 * ours there is nobody, and no need to go through all processes of the
 		 * machine, which is what killing all takes. */
 		if (kn_sys_wait4(-1, &status, __WALL | WNOHANG, NULL) == -ECHILD)
-			kn_sys_exit(0);
+			init_over(c);
 		(void)kn_sys_kill(-1, SIGKILL);
 	}
 }
@@ -112,7 +140,9 @@ init_main(void *arg)
 		init_fail(c, KN_EXEC_CELL, task, "start the task's process");
 	c->init_cpu_ns = kn_sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	/* The pipes must end with the task, not with us. */
-	(void)KN_SYS3(SYS_close_range, 0, ~0u, 0);
+	if (c->told_fd > 0)
+		(void)KN_SYS3(SYS_close_range, 0, c->told_fd - 1, 0);
+	(void)KN_SYS3(SYS_close_range, c->told_fd + 1, ~0u, 0);
 	init_obey(c); /* a signal may have come before there was a task */
 	init_reap(c, task);
 }
@@ -135,7 +165,7 @@ kn_cell_start(struct kn_cell *c)
 	c->detail = NULL;
 	c->begun_ns = c->ended_ns = c->init_cpu_ns = 0;
 	c->wait_status = SIGKILL;
-	c->ended = c->kill_asked = c->kill_done = 0;
+	c->ended = c->over = c->kill_asked = c->kill_done = 0;
 	c->pidfd = -1;
 	c->pid = (int)kn_sys_clone3_run(&a, init_main, c);
 	return c->pid < 0 ? c->pid : 0;
@@ -160,12 +190,6 @@ kn_cell_kill(struct kn_cell *c, bool force)
 	return force || done;
 }
 
-static uint64_t
-us_of(const struct timeval *t)
-{
-	return (uint64_t)t->tv_sec * 1000000u + (uint64_t)t->tv_usec;
-}
-
 static void
 take_off(uint64_t *from, uint64_t *much)
 {
@@ -175,12 +199,12 @@ take_off(uint64_t *from, uint64_t *much)
 	*much -= n;
 }
 
-int
-kn_cell_reap(struct kn_cell *c, uint64_t *out_user_us, uint64_t *out_system_us,
-    uint64_t *out_max_rss)
+/* Init's usage holds that of all it reaped. Its own work is taken off. */
+static int
+reap(struct kn_cell *c, struct kn_cell_usage *out)
 {
-	struct rusage ru;
 	uint64_t own_us = c->init_cpu_ns / 1000;
+	struct rusage ru;
 	int status, r;
 
 	memset(&ru, 0, sizeof ru);
@@ -192,11 +216,28 @@ kn_cell_reap(struct kn_cell *c, uint64_t *out_user_us, uint64_t *out_system_us,
 	(void)KN_SYS2(SYS_prctl, PR_SET_DUMPABLE, 0);
 	if (r < 0)
 		return r;
-	/* Init's usage holds that of all it reaped. Its own work is taken off. */
-	*out_user_us = us_of(&ru.ru_utime);
-	*out_system_us = us_of(&ru.ru_stime);
-	take_off(out_system_us, &own_us);
-	take_off(out_user_us, &own_us);
-	*out_max_rss = (uint64_t)ru.ru_maxrss * 1024;
+	*out = usage_of(&ru);
+	take_off(&out->system_us, &own_us);
+	take_off(&out->user_us, &own_us);
 	return 0;
+}
+
+int
+kn_cell_usage(struct kn_cell *c, struct kn_cell_usage *out)
+{
+	if (!kn_shm_load32_acquire(&c->over)) /* X2 */
+		return reap(c, out);
+	*out = c->usage;
+	return 0;
+}
+
+int
+kn_cell_reap(struct kn_cell *c)
+{
+	struct kn_cell_usage ignored;
+	uint64_t told;
+
+	if (c->told_fd >= 0)
+		(void)kn_sys_read(c->told_fd, &told, sizeof told);
+	return c->pidfd < 0 ? 0 : reap(c, &ignored);
 }

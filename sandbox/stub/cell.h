@@ -37,6 +37,7 @@ struct kn_cell {
 	int kept[KN_JOB_KEPT_MAX]; /* become 3, 4, ...; the first one is executed */
 	uint32_t kept_n;	   /* 0: an ordinary task, found by argv[0] */
 	int proc_fd; /* /proc of the sandbox, where a cell's processes are seen too */
+	int told_fd; /* an eventfd: init says there that the cell is over; or -1 */
 	bool pty;    /* stdio are one terminal: make it the controlling one */
 	struct kn_cell_mounts mounts;
 	struct kn_cell_rlimit rlimits[KN_CELL_RLIMITS_MAX];
@@ -60,6 +61,14 @@ struct kn_cell {
 	 * E1 init_reap store release <-> E2 kn_cell_has_ended load acquire, carries
 	 * ended_ns and wait_status. If init dies before E1 the cell was killed. */
 	uint32_t ended;
+	/* over: writer init, reader stub. 1: init has reaped all of the cell, and the
+	 * usage below is theirs; all that is left is init's own end.
+	 * X1 init_over store release <-> X2 kn_cell_usage load acquire, carries usage.
+	 * If init dies before X1, the stub takes the accounts from its reap. */
+	uint32_t over;
+	struct kn_cell_usage {
+		uint64_t user_us, system_us, max_rss;
+	} usage;
 	/* kill_asked: writer stub, reader init. 1: end all of the cell.
 	 * Q1 kn_cell_kill store release <-> Q2 init_obey load acquire. The signal that
 	 * follows Q1 makes init look; before it waits for the task it looks itself. If
@@ -84,10 +93,12 @@ bool kn_cell_has_ended(const struct kn_cell *c);
  * so yet (it may be stuck in an execve that waits for a slow file system). True once
  * all of it has been sent SIGKILL: nothing of it will run any more. */
 bool kn_cell_kill(struct kn_cell *c, bool force);
-/* Only once the pidfd is readable: reap init, close the pidfd. *out_user_us,
- * *out_system_us, *out_max_rss: all processes of the cell, without init's own work. */
-int kn_cell_reap(struct kn_cell *c, uint64_t *out_user_us, uint64_t *out_system_us,
-    uint64_t *out_max_rss);
+/* Once the told_fd or the pidfd is readable: what all processes of the cell took,
+ * without init's own work. Where init has not said it, it is reaped here for it. */
+int kn_cell_usage(struct kn_cell *c, struct kn_cell_usage *out);
+/* Wait for init's end, if nobody has, and close the pidfd. The kernel takes some tenths
+ * of a millisecond for what init was the last to hold, the mounts above all. */
+int kn_cell_reap(struct kn_cell *c);
 
 /* In the task's process: everything up to the program. Never returns. */
 void kn_exec_task(void *cell);

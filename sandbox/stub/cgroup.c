@@ -252,6 +252,17 @@ kn_cg_cpu_ns(const struct kn_cg *g)
 }
 
 void
+kn_cg_add_unwaited(const struct kn_cg *g, struct kn_job_result *r, uint64_t init_cpu_ns)
+{
+	uint64_t counted_us = kn_cg_cpu_ns(g) / 1000;
+	uint64_t known_us = r->user_us + r->system_us + init_cpu_ns / 1000;
+
+	/* Below a millisecond it is the launcher, or the clock. */
+	if (counted_us > known_us + 1000)
+		r->user_us += counted_us - known_us;
+}
+
+void
 kn_cg_end(struct kn_cg *g, struct kn_job_result *r)
 {
 	uint64_t peak = 0, pids = 0;

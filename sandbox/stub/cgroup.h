@@ -47,6 +47,11 @@ uint64_t kn_cg_cpu_ns(const struct kn_cg *g);
  * files that were handed over when they have been read; until then the next task would
  * pay for them. */
 bool kn_cg_at_rest(const struct kn_cg *g);
+/* Children whose parent ignores SIGCHLD leave no account to a waiter; the cgroup has
+ * counted them. Adds to r->user_us what is missing. init_cpu_ns: what making the cell
+ * took. */
+void kn_cg_add_unwaited(
+    const struct kn_cg *g, struct kn_job_result *r, uint64_t init_cpu_ns);
 /* After the cell is gone: memory_peak, pids_peak, oom_kills of *r. */
 void kn_cg_end(struct kn_cg *g, struct kn_job_result *r);
 

@@ -143,6 +143,8 @@ plan_cell(struct run *r)
 	c->env = r->job.env;
 	c->cwd = r->job.cwd;
 	c->proc_fd = s->watch.proc_fd;
+	/* With a next task at hand it costs more than it gives. */
+	c->told_fd = kn_submit_pending(&s->slice) == 0 ? s->told_fd : -1;
 	c->land = &s->land;
 	c->bpf = s->cell_bpf;
 	c->bpf_n = s->cell_bpf_n;
@@ -335,8 +337,9 @@ next_ns(const struct run *r)
 static void
 wait_for_cell(struct run *r)
 {
-	struct pollfd p[2] = { { .fd = r->cell.pidfd, .events = POLLIN },
-		{ .fd = r->s->sock, .events = POLLIN } };
+	struct pollfd p[3] = { { .fd = r->cell.pidfd, .events = POLLIN },
+		{ .fd = r->s->sock, .events = POLLIN },
+		{ .fd = r->cell.told_fd, .events = POLLIN } };
 
 	kn_watch_begin(&r->s->watch, &r->s->cg, &r->job.limits, r->res.begun_ns);
 	for (;;) {
@@ -350,9 +353,9 @@ wait_for_cell(struct run *r)
 			t.tv_sec = (time_t)((next - now) / KN_S_NS);
 			t.tv_nsec = (long)((next - now) % KN_S_NS);
 		}
-		if (kn_sys_ppoll(p, 2, next ? &t : NULL) < 0)
+		if (kn_sys_ppoll(p, 3, next ? &t : NULL) < 0)
 			continue;
-		if (p[0].revents)
+		if (p[0].revents || p[2].revents)
 			return;
 		if (p[1].revents)
 			take_message(r);
@@ -360,20 +363,6 @@ wait_for_cell(struct run *r)
 }
 
 /* ---- when it is over ---- */
-
-/* Children whose parent ignores SIGCHLD leave no account to a waiter; the cgroup has
- * counted them. */
-static void
-add_unwaited(struct run *r)
-{
-	uint64_t counted_us = kn_cg_cpu_ns(&r->s->cg) / 1000;
-	uint64_t known_us =
-	    r->res.user_us + r->res.system_us + r->cell.init_cpu_ns / 1000;
-
-	/* Below a millisecond it is the launcher, or the clock. */
-	if (counted_us > known_us + 1000)
-		r->res.user_us += counted_us - known_us;
-}
 
 /* What the looks could not see in time, the final accounts tell. */
 static void
@@ -399,11 +388,15 @@ settle(struct run *r)
 {
 	struct kn_cell *c = &r->cell;
 	struct kn_job_result *res = &r->res;
-	int err = kn_cell_reap(c, &res->user_us, &res->system_us, &res->max_rss);
+	struct kn_cell_usage u = { 0, 0, 0 };
+	int err = kn_cell_usage(c, &u);
 
+	res->user_us = u.user_us;
+	res->system_us = u.system_us;
+	res->max_rss = u.max_rss;
 	r->unclean = !kn_left_clear(&r->s->left);
 	kn_cg_end(&r->s->cg, res);
-	add_unwaited(r);
+	kn_cg_add_unwaited(&r->s->cg, res, c->init_cpu_ns);
 	res->wait_status = c->wait_status;
 	if (c->begun_ns)
 		res->begun_ns = c->begun_ns;
@@ -487,6 +480,8 @@ kn_run(struct kn_stub *s, const struct kn_slot_head *head,
 		munmap(r->room, r->room_n);
 	answer(r);
 	kn_control_end(s->slice.control);
+	if (started && kn_cell_reap(&r->cell) < 0)
+		kn_serve_abandon(s);
 	if (r->unclean)
 		kn_serve_abandon(s);
 	kn_fresh_check(s->fresh, r->shared);

@@ -27,6 +27,7 @@ struct kn_waiting {
 
 struct kn_stub {
 	int sock, bell;
+	int told_fd;	 /* an eventfd that a cell's init rings (cell.h) */
 	int refs_fd;	 /* own clear_refs (a "5" resets the peak of memory), or -1 */
 	uint64_t nofile; /* the limit we were started with: a task's default */
 	uint64_t hard[RLIM_NLIMITS]; /* what no task can have more of */
