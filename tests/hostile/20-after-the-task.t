@@ -10,7 +10,8 @@ if [ ! -x "$H/in_flight" ]; then
 	exit 1
 fi
 mkdir "$T/h" "$T/mark" "$T/b"
-cp "$H/init_limits" "$H/in_flight" "$H/shm_leave" "$H/lease" "$H/keepers_first" "$T/h/"
+cp "$H/init_limits" "$H/in_flight" "$H/shm_leave" "$H/lease" "$H/keepers_first" \
+    "$H/ipc_round" "$T/h/"
 chmod 755 "$T" "$T/h" "$T/h/"* "$T/b"
 chmod 777 "$T/mark"
 echo content >"$T/b/f"
@@ -51,6 +52,15 @@ ks run --tasks "$T/tasks" --workers 1 --ro-bind "$T/h:/h" --ro-bind "$T/b:/b"
 is "$(said l1) $(said k1) $(said l2) $(said k2)" "PENDING BLOCKED PENDING BLOCKED" \
     "a lock in flight between sockets is gone before the next task"
 is "$(js "$T/out" 'by["net"]["stdout"].split()[0]')" 1 "and so are the sockets"
+# The first task has its worker's first namespace in any case.
+cat >"$T/tasks" <<'X'
+{"id":"first","argv":["true"]}
+{"id":"l","after":["first"],"argv":["/h/ipc_round","--leave"]}
+{"id":"k","after":["l"],"argv":["/h/ipc_round","--look"]}
+X
+ks run --tasks "$T/tasks" --workers 1 --ro-bind "$T/h:/h"
+is "$(said l) $(said k)" "PENDING BLOCKED" \
+    "a message queue is gone before the next task, also where the numbers of queues began anew"
 if cgroup_granted; then
 	before=
 	for i in s1:shm_leave u1:shm_leave f1:in_flight g1:shm_leave s2:shm_leave u2:shm_leave f2:in_flight g2:shm_leave; do
