@@ -27,6 +27,10 @@
  * claimants, by cas-mask 30, 41, 52, 189 and 275. And in dekker each word has one
  * writer, so that it holds against a liar; cas-mask is for workers that trust each
  * other.
+ *
+ * There is no third discipline by tickets (one fetch-and-add draws the slot): who is
+ * stopped or dies between its ticket and its slot is waited for by nobody in particular
+ * and by all who drew after it, and no claimant could go on by itself.
  */
 #ifndef KN_IPC_CLAIM_H
 #define KN_IPC_CLAIM_H

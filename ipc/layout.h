@@ -23,7 +23,11 @@ enum {
 	KN_PAGE = 4096,
 	KN_WORKERS_MAX = 256,
 	KN_SLICES_MAX = 2 * KN_WORKERS_MAX, /* kind module: a stub's and its module's */
-	KN_ABORT_BITS = 258, /* calls of one module that can be told to give up */
+	/* Calls of one module, or of one bank, that can be told to give up: as many as
+	 * 31 workers can have in their lanes, so that there is always one. The
+	 * ancestor's 258, settable there, can run out, and then a call has no soft
+	 * limit. */
+	KN_ABORT_BITS = 1024,
 	KN_ABORT_WORDS = (KN_ABORT_BITS + 31) / 32,
 	KN_FN_MAX = 65536, /* names of tasks a pool may use */
 	KN_CLAIMANTS = 31, /* workers of one submit bank; bit 31 is the supervisor's */

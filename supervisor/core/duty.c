@@ -91,13 +91,8 @@ head_duties(const struct kn_pool *p, const struct kn_core_worker *w, struct kn_d
 }
 
 static void
-ready_duties(const struct kn_pool *p, const struct kn_core_worker *w, struct kn_duty *d)
+lane_duties(const struct kn_pool *p, const struct kn_core_worker *w, struct kn_duty *d)
 {
-	if (p->c.recycle_s != 0 && !w->retire)
-		earlier(d, KN_DUTY_RETIRE, KN_NIL,
-		    w->ready_ns + p->c.recycle_s * KN_CORE_S);
-	if (w->blocked_ns != 0)
-		earlier(d, KN_DUTY_UNBLOCK, KN_NIL, w->blocked_ns);
 	if (w->lane.head == KN_NIL)
 		return;
 	head_duties(p, w, d);
@@ -118,6 +113,17 @@ ready_duties(const struct kn_pool *p, const struct kn_core_worker *w, struct kn_
 	}
 }
 
+static void
+ready_duties(const struct kn_pool *p, const struct kn_core_worker *w, struct kn_duty *d)
+{
+	if (p->c.recycle_s != 0 && !w->retire)
+		earlier(d, KN_DUTY_RETIRE, KN_NIL,
+		    w->ready_ns + p->c.recycle_s * KN_CORE_S);
+	if (w->blocked_ns != 0)
+		earlier(d, KN_DUTY_UNBLOCK, KN_NIL, w->blocked_ns);
+	lane_duties(p, w, d);
+}
+
 struct kn_duty
 kn_duty_next(const struct kn_pool *p, uint32_t w)
 {
@@ -136,5 +142,8 @@ kn_duty_next(const struct kn_pool *p, uint32_t w)
 		ready_duties(p, k, &d);
 	else if (what[k->state] != KN_DUTY_NONE)
 		earlier(&d, what[k->state], KN_NIL, k->due_ns);
+	/* One that acknowledges and has not: what it claimed keeps its limits. */
+	if (k->state == KN_WORKER_ENDING)
+		lane_duties(p, k, &d);
 	return d;
 }

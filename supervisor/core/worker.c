@@ -426,8 +426,8 @@ static handler *const table[KN_WORKER_N][KN_EV_N] = {
 		[KN_EV_GONE] = on_gone,
 	},
 	[KN_WORKER_ENDING] = {
-		[KN_EV_BEGUN] = ignore,
-		[KN_EV_OVER] = ignore,
+		[KN_EV_BEGUN] = on_begun, /* and is still at it */
+		[KN_EV_OVER] = on_over,
 		[KN_EV_RESULT] = on_result,
 		[KN_EV_STOP_ACKED] = ignore, /* says it twice */
 		[KN_EV_VIOLATION] = on_violation,
