@@ -150,6 +150,8 @@ enum kn_back kn_offer_take_back(struct kn_offer *o, int slot);
 uint32_t kn_offer_stuck(struct kn_offer *o, uint64_t now_ns, uint64_t bound_ns);
 /* Who wants the region of slot right now: for a task that nobody takes. */
 uint32_t kn_offer_blockers(const struct kn_offer *o, int slot);
+/* Live claimants that want anything at this moment. */
+uint32_t kn_offer_wanting(const struct kn_offer *o);
 /* A claimant's own count of juniors that did not withdraw, and the last one's id.
  * Hints.
  */

@@ -323,6 +323,21 @@ kn_offer_stuck(struct kn_offer *o, uint64_t now_ns, uint64_t bound_ns)
 }
 
 uint32_t
+kn_offer_wanting(const struct kn_offer *o)
+{
+	uint32_t who = 0;
+
+	for (uint32_t live = o->live; live; live &= live - 1) {
+		uint32_t c = (uint32_t)__builtin_ctz(live);
+		uint64_t w = kn_shm_load64_acquire(kn_bank_word(&o->bank, c)); /* W4 */
+
+		if (w >> 32)
+			who |= 1u << c;
+	}
+	return who;
+}
+
+uint32_t
 kn_offer_blockers(const struct kn_offer *o, int slot)
 {
 	uint32_t bit = 1u << (uint32_t)slot / o->width, who = 0;

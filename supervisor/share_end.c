@@ -268,6 +268,25 @@ end_stuck(struct kn_wk *w, const char *why)
 		kn_launch_kill(w->sup->launcher, w->index, &w->lw);
 }
 
+/* It wants a region in the midst of a call. Who is honest has let go before the call
+ * begins, and wants the next one after it has said that it ended: between two looks at
+ * the same call there is nothing to want. So two that swap regions, whose words never
+ * stay as they are, are found as well. */
+static bool
+wants_at_call(struct kn_share_bank *b, struct kn_wk *w)
+{
+	uint32_t bit = 1u << (w->index - b->first);
+	uint32_t task[2], gen[2];
+	uint64_t ns;
+
+	if (!w->live || !w->ready ||
+	    !kn_control_begun(w->slice.control, &task[0], &gen[0], &ns))
+		return false;
+	return (kn_offer_wanting(&b->offer) & bit) &&
+	       kn_control_begun(w->slice.control, &task[1], &gen[1], &ns) &&
+	       task[0] == task[1] && gen[0] == gen[1];
+}
+
 static void
 look_for_stuck(struct kn_sup *s, struct kn_share_bank *b, uint64_t now_ns)
 {
@@ -277,6 +296,12 @@ look_for_stuck(struct kn_sup *s, struct kn_share_bank *b, uint64_t now_ns)
 	for (uint32_t m = stuck; m; m &= m - 1)
 		end_stuck(&s->wk[b->first + (uint32_t)__builtin_ctz(m)],
 		    "it wants a region and does not take from it");
+	for (uint32_t m = b->offer.live & ~stuck; m; m &= m - 1) {
+		struct kn_wk *w = &s->wk[b->first + (uint32_t)__builtin_ctz(m)];
+
+		if (wants_at_call(b, w))
+			end_stuck(w, "it wants a region and is at a call");
+	}
 	for (uint32_t c = 0; c < b->offer.bank.claimant_n; c++)
 		if ((b->offer.live >> c & 1) && b->offer.want_word[c])
 			b->stuck_ns = now_ns + STUCK_LOOK_MS * KN_MS_NS;

@@ -144,6 +144,12 @@ lies 7
 ks run --module "$M/liar.so" --workers 3 --steal shared --timeout 300s --debug lifecycle --tasks "$T/tasks"
 is "$(judge) $(js "$T/out" 'by["evil"]["verdict"]')" "right protocol-violation" "a region is kept: the keeper is named, and nobody waits for its call"
 like "$(cat "$T/err")" "violation field=want" "by what it did"
+# The same where its word does not stay as it is.
+printf '{"id":"%s","call":"lie_for_ever","value":803}\n' evil evil2 >"$T/tasks"
+printf '{"id":"%s","call":"echo","value":"x"}\n' $(seq 600) >>"$T/tasks"
+ks run --module "$M/liar.so" --workers 3 --steal shared --timeout 300s --debug lifecycle --tasks "$T/tasks"
+is "$(js "$T/out" 'by["evil"]["verdict"], by["evil2"]["verdict"], len(L), len(by)')" \
+    "('protocol-violation', 'protocol-violation', 602, 602)" "two that swap the regions that they keep are found out as well"
 for at in 0 64 128 192 $((4 * 4096)) $((2 * 4096 + 5 * 4096 + 2 * 4096 + 64)); do
 	ks run --module "$M/liar.so" --workers 3 --steal shared --call write_bank --input $at
 	is $rc 139 "what is at $at of the bank cannot be written by a worker"

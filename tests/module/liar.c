@@ -64,6 +64,21 @@ hold_regions(uint32_t which)
 	}
 }
 
+/* Two of them keep two regions, and swap them: neither word stays as it is. */
+static void
+swap_regions(void)
+{
+	uint64_t ack = (uint32_t)__atomic_load_n(&own->word, __ATOMIC_SEQ_CST);
+	struct timespec t;
+
+	for (;;) {
+		clock_gettime(CLOCK_MONOTONIC, &t);
+		__atomic_store_n(&own->word,
+		    1ull << (32 + ((uint32_t)t.tv_nsec / 7000000 + worker) % 2) | ack,
+		    __ATOMIC_SEQ_CST);
+	}
+}
+
 static void
 lie(int how, uint64_t *x)
 {
@@ -137,6 +152,8 @@ KNIT_TASK(lie_for_ever)
 	fprintf(stderr, "lies\n");
 	if (how / 100 == 7) /* in the call itself, which never ends */
 		hold_regions(1);
+	if (how / 100 == 8)
+		swap_regions();
 	if (pthread_create(&t, NULL, go_on, (void *)(intptr_t)(how / 100)) != 0)
 		return knit_fail(call, "Error", "no thread");
 	return 0;
