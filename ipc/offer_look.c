@@ -71,6 +71,21 @@ hold(struct kn_offer *o, uint32_t c, const struct kn_offered *p, bool second)
 
 /* ---- taking stock ---- */
 
+/* Claimant c owns what is offered in slot s. */
+static bool
+own_it(struct kn_offer *o, uint32_t c, uint32_t s)
+{
+	struct kn_offered *p = &o->now[s];
+
+	if (!hold(o, c, p, false))
+		return false;
+	p->acked_by = 1u << c;
+	o->offered &= ~(1u << s);
+	o->unreported |= 1u << s;
+	o->taker[s] = c;
+	return true;
+}
+
 /* Claimant c has toggled its ack of slot s. True: it has taken what is offered there.
  * False: the toggle is none, and has to be made up for. */
 static bool
@@ -81,14 +96,15 @@ one_ack(struct kn_offer *o, uint32_t c, uint32_t s)
 	struct kn_offered *p = &o->now[s];
 	uint32_t me = 1u << c;
 
-	if ((o->offered >> s & 1) && seq == p->seq) {
-		if (!hold(o, c, p, false))
-			return false;
-		p->acked_by = me;
-		o->offered &= ~(1u << s);
-		o->unreported |= 1u << s;
-		o->taker[s] = c;
-		return true;
+	if ((o->offered >> s & 1) && seq == p->seq)
+		return own_it(o, c, s);
+	/* Somebody's lie made it look pending before it was: then it is published now.
+	 */
+	if ((o->staged >> s & 1) && seq == p->seq) {
+		o->staged &= ~(1u << s);
+		o->offered |= 1u << s;
+		kn_offer_store_published(o, 1u << s);
+		return own_it(o, c, s);
 	}
 	/* Somebody's lie made the slot look pending to this one, or this one lies: of
 	 * the publication that it names another is the owner. Once is forgiven. */
@@ -286,6 +302,7 @@ kn_offer_bury(struct kn_offer *o, uint32_t c, struct kn_held out[KN_HELD_MAX])
 	store_live(o);
 	if (o->how == KN_CLAIM_CAS_MASK)
 		clear_orphans(o);
+	o->liars &= ~(1u << c); /* who comes next has done nothing yet */
 	held_n = o->held_n[c];
 	o->held_n[c] = 0;
 	for (uint32_t i = 0; i < held_n; i++) {
