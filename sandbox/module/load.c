@@ -80,6 +80,7 @@ look_up(struct kn_mod *m, const char *name, size_t n)
 		kn_mod_die("no memory for a task's name");
 	memcpy(f->name, name, n);
 	f->name[n] = '\0';
+	f->n = n;
 	f->run = NULL;
 	if (n == 0 || n > NAME_MAX_BYTES || strlen(f->name) != n)
 		return f;
@@ -88,18 +89,26 @@ look_up(struct kn_mod *m, const char *name, size_t n)
 	return f;
 }
 
+/* Where a name comes with the call it is compared with what it was before: in a bank a
+ * liar can make us read what is being overwritten. The answer to that does not count;
+ * the next call of that number does. */
 const struct kn_mod_fn *
 kn_mod_find(struct kn_mod *m, const struct kn_slot_head *head, const uint8_t *payload)
 {
+	const char *name = (const char *)payload + head->payload_len - head->name_n;
 	struct kn_mod_fn **at;
 
 	if (head->fn >= KN_FN_MAX)
 		return NULL;
 	at = &m->fns[head->fn];
+	if (head->name_n > 0 && *at &&
+	    ((*at)->n != head->name_n ||
+		memcmp((*at)->name, name, head->name_n) != 0)) {
+		free(*at);
+		*at = NULL;
+	}
 	if (!*at && head->name_n > 0)
-		*at =
-		    look_up(m, (const char *)payload + head->payload_len - head->name_n,
-			head->name_n);
+		*at = look_up(m, name, head->name_n);
 	return *at;
 }
 

@@ -32,6 +32,7 @@ struct kn_mod_error {
 
 struct kn_mod_fn {
 	int (*run)(struct knit_call *call); /* NULL: the module has none of that name */
+	size_t n;			    /* bytes of name, as they came */
 	char name[];
 };
 
