@@ -355,6 +355,7 @@ kn_share_answer(struct kn_wk *w, uint32_t task, uint32_t gen, struct kn_event *e
 {
 	struct kn_share_bank *b = kn_share_bank_of(w);
 	struct kn_entry *e = kn_share_entry(w->sup, task, gen);
+	enum kn_answer whose;
 
 	if (e && !e->claimed) {
 		w->quiet = e;
@@ -365,5 +366,8 @@ kn_share_answer(struct kn_wk *w, uint32_t task, uint32_t gen, struct kn_event *e
 		ev->moved = w->quiet_moved;
 		ev->from = w->quiet_from;
 	}
-	return kn_offer_answer(&b->offer, w->index - b->first, task, gen);
+	whose = kn_offer_answer(&b->offer, w->index - b->first, task, gen);
+	/* By the bank's account it is w's, from a liar that had it first and died
+	 * before w was ready; it was settled then, and is another's by now. */
+	return whose == KN_ANSWER_ACCEPT && !e ? KN_ANSWER_DROP : whose;
 }
