@@ -47,7 +47,12 @@ for steal in brokered shared; do
 	is "$(e '[e["name"] for e in X if e["dur"] > 200000 and sum(o["ts"] > e["ts"] for o in X) > 40 and not any(o["tid"] != e["tid"] and e["ts"] < o["ts"] < e["ts"] + e["dur"] for o in X)]')" \
 	    "[]" "$steal: while one is at a long call, others begin calls"
 done
-ks run --quiet --module "$M/basic.so" --workers 4 --steal brokered --tasks "$T/tasks" --trace "$T/trace"
+# Every other one is given to the worker that is at the long one.
+{
+	echo '{"id":"long","call":"sleep_ms","value":1000}'
+	for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo "{\"id\":\"c$i\",\"call\":\"sleep_ms\",\"value\":2}"; done
+} >"$T/tasks"
+ks run --quiet --module "$M/basic.so" --workers 2 --set /pool/balancer=round-robin --steal brokered --tasks "$T/tasks" --trace "$T/trace"
 at_least "$(e 'len({e["name"] for e in E if e.get("cat") == "moved"})')" 1 "brokered: calls moved away from busy workers"
 
 # ---- payloads ----
