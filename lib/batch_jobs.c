@@ -167,7 +167,8 @@ kn_lib_batch_drop(void *ctx, struct kn_task *t)
 	bool ours = false;
 
 	pthread_mutex_lock(&p->lock);
-	job->lent = false; /* with it the task ends */
+	__atomic_store_n(
+	    &job->lent, false, __ATOMIC_RELEASE); /* the task ends with it */
 	if (job->state != KN_JOB_DONE) {
 		job->orphan = true;
 		kn_lib_ask_cancel(p, job);

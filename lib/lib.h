@@ -86,7 +86,10 @@ struct kn_node;
 struct knit_job {
 	struct kn_task *task; /* till it is answered */
 	bool is_call, has_retries, has_streams;
-	bool lent;		  /* the task is the batch's, which ends it */
+	/* The task is the batch's, which ends it. Set before the job is handed over;
+	 * cleared by the batch with release, after its last look at the task, read with
+	 * acquire by who leads, without the lock, and by who ends the job. */
+	bool lent;
 	int lost;		  /* atomic: knit_job_lost() */
 	char *id;		  /* the task's, kept */
 	struct kn_node *node;	  /* a batch's name for it, and */

@@ -80,7 +80,7 @@ kn_lib_job_ready(struct knit_job *job, const struct kn_policy *p,
 void
 kn_lib_job_answered(struct knit_job *job)
 {
-	if (job->lent || !job->task)
+	if (__atomic_load_n(&job->lent, __ATOMIC_ACQUIRE) || !job->task)
 		return;
 	free(job->id);
 	job->id = job->task->id;
@@ -94,7 +94,7 @@ kn_lib_job_end(struct knit_job *job)
 {
 	struct knit_batch *batch = job->batch;
 
-	if (!job->lent)
+	if (!__atomic_load_n(&job->lent, __ATOMIC_ACQUIRE))
 		kn_task_free(job->task);
 	if (job->bad != &kn_lib_no_room)
 		free(job->bad);

@@ -237,14 +237,19 @@ a_close_ends_what_runs(void **state)
 	forget(&w);
 }
 
+struct dispatcher {
+	struct knit_pool *pool;
+	int end;
+};
+
 static void *
 dispatch_for_all(void *ctx)
 {
-	struct pollfd p = { .fd = knit_pool_poll_fd(w.pool), .events = POLLIN };
-	int *end = ctx;
+	struct dispatcher *d = ctx;
+	struct pollfd p = { .fd = knit_pool_poll_fd(d->pool), .events = POLLIN };
 
-	while (!__atomic_load_n(end, __ATOMIC_ACQUIRE)) {
-		if (knit_pool_dispatch(w.pool, NULL) < 0)
+	while (!__atomic_load_n(&d->end, __ATOMIC_ACQUIRE)) {
+		if (knit_pool_dispatch(d->pool, NULL) < 0)
 			break;
 		poll(&p, 1, 20);
 	}
@@ -257,17 +262,14 @@ static void
 another_thread_does_the_work(void **state)
 {
 	const struct timespec nap = { 0, 1000000 };
+	struct dispatcher d = { .pool = pool_of(2, KNIT_POOL_LAZY) };
 	pthread_t t;
-	int end = 0;
 	char line[80];
 
 	(void)state;
-	w.pool = pool_of(2, KNIT_POOL_LAZY);
-	assert_int_equal(pthread_create(&t, NULL, dispatch_for_all, &end), 0);
+	assert_int_equal(pthread_create(&t, NULL, dispatch_for_all, &d), 0);
 	for (int round = 0; round < 6; round++) {
-		struct knit_pool *pool = w.pool;
-
-		batch_of(pool, &w);
+		batch_of(d.pool, &w);
 		for (int i = 0; i < 60; i++) {
 			snprintf(line, sizeof line,
 			    "{\"id\":\"t%d\",\"argv\":[\"true\"]}\n", i);
@@ -284,12 +286,10 @@ another_thread_does_the_work(void **state)
 		}
 		knit_batch_close(w.batch);
 		forget(&w);
-		w.pool = pool;
 	}
-	__atomic_store_n(&end, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&d.end, 1, __ATOMIC_RELEASE);
 	pthread_join(t, NULL);
-	knit_pool_close(w.pool);
-	forget(&w);
+	knit_pool_close(d.pool);
 }
 
 static void
