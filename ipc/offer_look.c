@@ -225,6 +225,32 @@ kn_offer_poll(struct kn_offer *o, struct kn_taken out[KN_SLOTS])
 	return n;
 }
 
+/* Claimant c says that it had (task, gen), and we saw no ack of it. Two acks of one
+ * slot between two of our looks hide each other: a liar made the first one look
+ * pending, which was another's, and the slot was offered anew. Then the first is
+ * counted now, and the second seen in the next look. */
+static void
+unhide(struct kn_offer *o, uint32_t c, uint32_t task, uint32_t gen)
+{
+	uint32_t me = 1u << c;
+
+	for (uint32_t s = 0; s < KN_SLOTS; s++) {
+		struct kn_offered *p = &o->before[s];
+
+		if (p->task != task || p->gen != gen || !p->acked_by ||
+		    (p->acked_by & me))
+			continue;
+		p->acked_by |= me;
+		o->again++;
+		o->ack[c] ^= 1u << s;
+		o->own_ack ^= 1u << s;
+		kn_offer_store_own(o, 0);
+		if (hold(o, c, p, true))
+			(void)kn_offer_look(o, c);
+		return;
+	}
+}
+
 enum kn_answer
 kn_offer_answer(struct kn_offer *o, uint32_t c, uint32_t task, uint32_t gen)
 {
@@ -237,6 +263,10 @@ kn_offer_answer(struct kn_offer *o, uint32_t c, uint32_t task, uint32_t gen)
 	if (!h || h->area >= 0) {
 		/* Also for what it has freed: after the answer an area is anybody's. */
 		(void)kn_offer_look(o, c);
+		h = find_held(o, c, task, gen);
+	}
+	if (!h) {
+		unhide(o, c, task, gen);
 		h = find_held(o, c, task, gen);
 	}
 	if (!h)

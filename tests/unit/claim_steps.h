@@ -424,13 +424,37 @@ run_until_quiet(void)
 	run_turns(UINT64_MAX, 400 * (W.n + 1));
 }
 
-static void
+__attribute__((unused)) static void
 nothing_is_left(void)
 {
 	assert_int_equal(W.settled, W.task_n);
 	for (uint32_t i = 0; i < W.task_n; i++)
 		assert_true(W.task[i].settled == 1);
 	assert_int_equal(W.o.offered, 0);
+}
+
+/* ---- by hand ---- */
+
+__attribute__((unused)) static struct kn_own *
+own(uint32_t c)
+{
+	return kn_bank_own(&W.bank, c);
+}
+
+__attribute__((unused)) static void
+ack_by_hand(uint32_t c, int slot, uint64_t seq)
+{
+	own(c)->taken[slot] = seq;
+	own(c)->word ^= 1u << slot;
+}
+
+__attribute__((unused)) static int
+one_offer(void)
+{
+	int slot = kn_offer_slot(&W.o);
+
+	offer(1);
+	return slot;
 }
 
 #endif

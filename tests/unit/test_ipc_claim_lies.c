@@ -4,28 +4,6 @@
  */
 #include "tests/unit/claim_steps.h"
 
-static struct kn_own *
-own(uint32_t c)
-{
-	return kn_bank_own(&W.bank, c);
-}
-
-static void
-ack_by_hand(uint32_t c, int slot, uint64_t seq)
-{
-	own(c)->taken[slot] = seq;
-	own(c)->word ^= 1u << slot;
-}
-
-static int
-one_offer(void)
-{
-	int slot = kn_offer_slot(&W.o);
-
-	offer(1);
-	return slot;
-}
-
 /* ---- one lie at a time ---- */
 
 static void
@@ -95,35 +73,6 @@ an_ack_of_what_another_has_taken(void **state)
 	own(1)->word ^= 1u << slot;
 	poll_all();
 	assert_int_equal(W.o.liars, 1u << 1);
-	close_world();
-}
-
-/* A liar's toggle makes a slot look pending between its being written and its
- * publication. Who takes it then is no liar, and owns it. */
-static void
-a_slot_that_is_taken_before_it_is_published(void **state)
-{
-	struct kn_slot_head head = { .kind = KN_REQ_CALL, .task = 5, .gen = 3 };
-	struct kn_claimed got[KN_SLOTS];
-	struct kn_taken taken[KN_SLOTS];
-	int slot;
-
-	(void)state;
-	open_world(3, KN_CLAIM_DEKKER, 8, 4);
-	W.liars = true;
-	slot = kn_offer_slot(&W.o);
-	head.area = KN_AREA_INLINE;
-	kn_offer_put(&W.o, slot, &head, NULL);
-	ack_by_hand(1, slot, 0);
-	assert_int_equal(kn_claim(&W.who[2].k, got, 8), 1);
-	assert_int_equal(got[0].head.task, 5);
-	assert_int_equal(kn_offer_poll(&W.o, taken), 1);
-	assert_int_equal(taken[0].claimant, 2);
-	assert_int_equal(W.o.liars, 1u << 1);
-	/* and it is not published again */
-	kn_offer_publish(&W.o);
-	assert_int_equal(kn_claim(&W.who[0].k, got, 8), 0);
-	assert_int_equal(kn_offer_answer(&W.o, 2, 5, 3), KN_ANSWER_ACCEPT);
 	close_world();
 }
 
@@ -475,7 +424,6 @@ main(void)
 		cmocka_unit_test(an_ack_of_a_slot_that_was_never_offered),
 		cmocka_unit_test(an_ack_that_names_another_publication),
 		cmocka_unit_test(an_ack_of_what_another_has_taken),
-		cmocka_unit_test(a_slot_that_is_taken_before_it_is_published),
 		cmocka_unit_test(a_task_that_was_taken_twice_is_answered_once),
 		cmocka_unit_test(a_slot_that_is_filled_under_a_copy_is_not_mixed_up),
 		cmocka_unit_test(answers_that_are_not_owed),
