@@ -423,4 +423,5 @@ dist:
 clean:
 	rm -rf build
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+# The laboratory keeps whole Debian trees below $(B); their *.d are not ours.
+-include $(shell find $(B) -path $(B)/lab -prune -o -type f -name '*.d' -print 2>/dev/null)
