@@ -4,10 +4,10 @@
 # Debian root made by debootstrap as a squashfs, to see what this machine's kernel and
 # cgroup set-up cannot show. Everything is cached below $LAB (default build/lab).
 
-LAB=${LAB:-${B:-build}/lab}
+TOP=$(cd "$(dirname "$0")/../.." && pwd)
+LAB=${LAB:-$TOP/build/lab} # beside the builds, whichever of them is run
 mkdir -p "$LAB"
 LAB=$(cd "$LAB" && pwd)
-TOP=$(cd "$(dirname "$0")/../.." && pwd)
 
 say() { printf '%s\n' "lab: $*" >&2; }
 die() { say "$*"; exit 1; }

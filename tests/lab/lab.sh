@@ -28,10 +28,8 @@ disk=$LAB/disk
 rm -rf "$disk" "$disk.sqfs"
 mkdir -p "$disk/src/build"
 (cd "$TOP" && git ls-files -z | xargs -0 cp -p --parents -t "$disk/src")
-cp -a "$build/." "$disk/src/build/"
 # Of tests only the programs: their objects are large, and nothing is built there.
-find "$disk/src/build" -path '*/tests/*' -name '*.[od]' -exec rm {} +
-rm -rf "$disk/src/build/lab"
+tar -c -C "$build" --exclude=./lab --exclude='./tests/*.[od]' . | tar -x -C "$disk/src/build"
 cp "$TOP/tests/lab/inside.sh" "$disk/inside.sh"
 echo "$build" >"$disk/built-at"
 mksquashfs "$disk" "$disk.sqfs" -comp lz4 -noappend -quiet -no-progress >/dev/null
