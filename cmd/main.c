@@ -10,7 +10,7 @@
 
 static const struct kn_verb verbs[] = {
 	{ "run", "run one command, or a batch of tasks, in sandboxes", kn_cmd_run },
-	{ "policy", "list, show and check policies", kn_cmd_policy },
+	{ "policy", "list, show, check policies, and more", kn_cmd_policy },
 	{ "bench", "measure it here, beside what else is installed", kn_cmd_bench },
 	{ "version", "print the version", kn_cmd_version },
 	/* Known, so that asking for one is answered by more than "unknown". */

@@ -1,31 +1,66 @@
-/* cmd/policy.c: knit-sandbox policy list|show|check. */
+/* cmd/policy.c: knit-sandbox policy: the table of its verbs, and `policy list`. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <knit/pool.h>
 
 #include "cmd/cmd.h"
 #include "cmd/opt.h"
+#include "cmd/policy.h"
 #include "ipc/err.h"
 #include "sandbox/policy.h"
 
-static const char help_text[] =
-    "usage: knit-sandbox policy list                     the presets\n"
-    "       knit-sandbox policy show  [NAME|FILE...]     the merged document\n"
-    "       knit-sandbox policy check [NAME|FILE...]     is it valid?\n\n"
-    "  --policy NAME|FILE     as with run; repeatable\n"
-    "  --set /PTR=VALUE       as with run; repeatable\n\n"
-    "Several names are merged in order, later ones win; none means: default.\n"
-    "Exit: 0 fine, 1 check found something, 125 usage.\n";
+static const struct verb {
+	const char *name, *args, *what;
+	int (*run)(int argc, char **argv); /* argv[0] is the verb */
+} verbs[] = {
+	{ "list", "", "the presets", kn_policy_list_main },
+	{ "show", "[NAME|FILE...]", "the merged document", kn_policy_show_main },
+	{ "check", "[NAME|FILE...]", "is it valid?", kn_policy_check_main },
+	/* Known, so that asking for one is answered by more than "unknown". */
+	{ "explain", NULL, NULL, NULL },
+	{ "diff", NULL, NULL, NULL },
+	{ "export", NULL, NULL, NULL },
+	{ "learn", NULL, NULL, NULL },
+	{ "schema", NULL, NULL, NULL },
+};
+enum { VERB_N = sizeof verbs / sizeof *verbs };
 
-static int
-list(void)
+int
+kn_policy_help(void)
+{
+	char text[4096];
+	int n = 0;
+
+	for (int i = 0; i < VERB_N; i++)
+		if (verbs[i].run)
+			n += snprintf(text + n, sizeof text - (size_t)n,
+			    "%s knit-sandbox policy %-7s %-20s  %s\n",
+			    n ? "      " : "usage:", verbs[i].name, verbs[i].args,
+			    verbs[i].what);
+	n += snprintf(text + n, sizeof text - (size_t)n,
+	    "\n"
+	    "  --policy NAME|FILE     as with run; repeatable\n"
+	    "  --set /PTR=VALUE       as with run; repeatable\n\n"
+	    "Several names are merged in order, later ones win; none means: default.\n"
+	    "Exit: 0 fine, 1 check found something, 125 usage.\n");
+	return kn_say_out(NULL, text, (size_t)n) < 0 ? KN_EXIT_OURS : KN_EXIT_OK;
+}
+
+int
+kn_policy_list_main(int argc, char **argv)
 {
 	const char *const *names = kn_policy_presets();
 	char line[128];
 	int n;
 
+	if (argc > 1) {
+		struct kn_err e = { 0 };
+
+		kn_opt_refuse(&e, "knit-sandbox policy list",
+		    "policy: unexpected argument \"%.100s\"", argv[1]);
+		return kn_say_error(NULL, &e);
+	}
 	for (size_t i = 0; names[i]; i++) {
 		n = snprintf(line, sizeof line, "%s\n", names[i]);
 		if (kn_say_out(NULL, line, (size_t)n) < 0)
@@ -34,79 +69,65 @@ list(void)
 	return KN_EXIT_OK;
 }
 
-static int
-show(struct knit_policy *p)
+bool
+kn_policy_of_args(int argc, char **argv, struct kn_run_opts *o,
+    struct knit_policy **out_p, int *out_rc)
 {
-	char *text = knit_policy_text(p);
-	size_t n = text ? strlen(text) : 0;
-	int rc = KN_EXIT_OURS;
+	struct kn_err e = { 0 };
 
-	if (!text)
-		kn_say(NULL, "policy show: out of memory");
-	else if (kn_say_out(NULL, text, n) == 0 &&
-		 (n == 0 || text[n - 1] == '\n' || kn_say_out(NULL, "\n", 1) == 0))
-		rc = KN_EXIT_OK;
-	free(text);
-	return rc;
+	*out_p = NULL;
+	if (kn_opt_parse_policy(o, argc, argv, &e) < 0) {
+		*out_rc = kn_say_error(NULL, &e);
+	} else if (o->help) {
+		*out_rc = kn_policy_help();
+	} else if (!(*out_p = kn_opt_policy(o, &e))) {
+		kn_say_error(NULL, &e);
+		*out_rc = e.kind == KN_EK_HOST ? KN_EXIT_OURS : KN_EXIT_NOT_ALL_OK;
+	}
+	return *out_p != NULL;
 }
 
-static int
-show_or_check(const char *verb, int argc, char **argv)
+/* "list, show or check", of the verbs that there are. */
+static void
+verb_list(char *dst, size_t cap)
 {
-	bool check = strcmp(verb, "check") == 0;
-	struct knit_policy *p = NULL;
-	struct kn_run_opts o;
-	struct kn_err e = { 0 };
-	char line[128];
-	int rc;
+	size_t n = 0;
+	int last = 0;
 
-	if (kn_opt_parse_policy(&o, argc, argv, &e) < 0) {
-		rc = kn_say_error(NULL, &e);
-	} else if (o.help) {
-		rc = kn_say_out(NULL, help_text, strlen(help_text)) < 0 ? KN_EXIT_OURS
-									: KN_EXIT_OK;
-	} else if (!(p = kn_opt_policy(&o, &e))) {
-		rc = kn_say_error(NULL, &e);
-		if (check && e.kind != KN_EK_HOST)
-			rc = KN_EXIT_NOT_ALL_OK;
-	} else if (check) {
-		int n = snprintf(line, sizeof line, "ok %s\n", knit_policy_hash(p));
-
-		rc = kn_say_out(NULL, line, (size_t)n) < 0 ? KN_EXIT_OURS : KN_EXIT_OK;
-	} else {
-		rc = show(p);
-	}
-	knit_policy_free(p);
-	kn_opt_fini(&o);
-	return rc;
+	for (int i = 0; i < VERB_N; i++)
+		last = verbs[i].run ? i : last;
+	for (int i = 0; i <= last && n < cap; i++)
+		if (verbs[i].run)
+			n += (size_t)snprintf(dst + n, cap - n, "%s%s",
+			    n == 0	? ""
+			    : i == last ? " or "
+					: ", ",
+			    verbs[i].name);
 }
 
 int
 kn_cmd_policy(int argc, char **argv, unsigned closed)
 {
-	static const char *const later[] = { "explain", "diff", "export", "learn",
-		"schema", NULL };
-	static const char hint[] = "knit-sandbox policy list, show or check";
 	const char *what = argc > 1 ? argv[1] : "";
+	char list[160], hint[200];
 	struct kn_err e = { 0 };
 
 	(void)closed;
 	if (strcmp(what, "--help") == 0 || strcmp(what, "-h") == 0)
-		return kn_say_out(NULL, help_text, strlen(help_text)) < 0 ? KN_EXIT_OURS
-									  : KN_EXIT_OK;
-	if (strcmp(what, "list") == 0 && argc == 2)
-		return list();
-	if (strcmp(what, "show") == 0 || strcmp(what, "check") == 0)
-		return show_or_check(what, argc - 1, argv + 1);
-	for (size_t i = 0; later[i]; i++) {
-		if (strcmp(what, later[i]) == 0)
-			kn_opt_refuse(
-			    &e, hint, "this version does not have: policy %s", what);
+		return kn_policy_help();
+	verb_list(list, sizeof list);
+	snprintf(hint, sizeof hint, "knit-sandbox policy %s", list);
+	for (int i = 0; i < VERB_N; i++) {
+		if (strcmp(what, verbs[i].name) != 0)
+			continue;
+		if (verbs[i].run)
+			return verbs[i].run(argc - 1, argv + 1);
+		kn_opt_refuse(&e, hint, "this version does not have: policy %s", what);
+		return kn_say_error(NULL, &e);
 	}
-	if (e.kind == KN_EK_NONE && argc < 2)
-		kn_opt_refuse(&e, hint, "policy: list, show or check what?");
-	else if (e.kind == KN_EK_NONE)
-		kn_opt_refuse(&e, hint, "policy: unexpected argument \"%.100s\"",
-		    strcmp(what, "list") == 0 ? argv[2] : what);
+	if (argc < 2)
+		kn_opt_refuse(&e, hint, "policy: %s what?", list);
+	else
+		kn_opt_refuse(&e, hint, "policy: unexpected argument \"%.100s\"", what);
 	return kn_say_error(NULL, &e);
 }

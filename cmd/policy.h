@@ -1,0 +1,25 @@
+/* cmd/policy.h: the verbs of `knit-sandbox policy`, one file each. argv[0] is the verb;
+ * each returns the exit code.
+ */
+#ifndef KN_CMD_POLICY_H
+#define KN_CMD_POLICY_H
+
+#include <stdbool.h>
+
+struct kn_err;
+struct kn_run_opts;
+struct knit_policy;
+
+int kn_policy_list_main(int argc, char **argv);
+int kn_policy_show_main(int argc, char **argv);
+int kn_policy_check_main(int argc, char **argv);
+
+/* --help of all of them. Returns the exit code. */
+int kn_policy_help(void);
+/* Options and names as kn_opt_parse_policy() has them, and the policy they make. True:
+ * *out_p is one. False: *out_rc is the exit code, and all is said. kn_opt_fini() and
+ * knit_policy_free() in both cases. */
+bool kn_policy_of_args(int argc, char **argv, struct kn_run_opts *o,
+    struct knit_policy **out_p, int *out_rc);
+
+#endif
