@@ -147,6 +147,23 @@ make_job(struct single *s, struct kn_err *e)
 	return 0;
 }
 
+/* Instead of a closed stdout there is /dev/null, which would take all output of the
+ * command and let it end as if it had been seen. A pipe that nobody reads says so to
+ * the command, at its first write and not before. */
+static int
+refuse_output(struct kn_err *e)
+{
+	int ends[2];
+	int rc;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return kn_err_sys(e, KN_EK_HOST, "pipe");
+	rc = dup2(ends[1], STDOUT_FILENO);
+	close(ends[0]);
+	close(ends[1]);
+	return rc < 0 ? kn_err_sys(e, KN_EK_HOST, "stdout") : 0;
+}
+
 /* A directory reads as an error that would pass for an end: the command would run, on
  * nothing. */
 static bool
@@ -211,6 +228,8 @@ open_all(struct single *s, struct kn_err *e)
 	r->how.flags |= KNIT_POOL_ONE_JOB;
 	/* One task needs one worker, unless somebody asked for more by name. */
 	r->how.workers = knit_policy_named(r->policy, "/pool/workers") ? 0 : 1;
+	if (r->closed & 1u << STDOUT_FILENO && refuse_output(e) < 0)
+		return -1;
 	if (r->opt.stdin_path && take_stdin(r->opt.stdin_path, e) < 0)
 		return -1;
 	if (!r->opt.stdin_path && is_directory(STDIN_FILENO))
@@ -240,6 +259,9 @@ go(struct single *s)
 	if (rc < 0)
 		return kn_say_error(&r->voice, &e);
 	lost = knit_job_lost(s->job);
+	/* Also if the command was faster than the news of it. */
+	if (lost == EPIPE && !r->signo)
+		r->signo = SIGPIPE;
 	if (lost && lost != EPIPE) {
 		errno = lost;
 		kn_err_sys(&e, KN_EK_HOST, "write to standard output");

@@ -66,6 +66,8 @@ watched sh -c '"$0" run --quiet -- sh -c "cat; echo to-out; echo to-err >&2; exi
 is "$rc $(out) $(err)" "4 to-out to-err" "stdin closed (C141)"
 watched sh -c '"$0" run --quiet -- sh -c "echo to-err >&2; exit 4" >&-' "$KS"
 is "$rc $(err)" "4 to-err" "stdout closed, and not used (C141)"
+watched sh -c '"$0" run --quiet -- sh -c "echo to-out; exit 4" >&-' "$KS"
+is "$rc/$left" "141/0" "stdout closed, and used: as if its reader had gone"
 watched sh -c '"$0" run --quiet -- sh -c "echo to-out; exit 4" 2>&-' "$KS"
 is "$rc $(out)" "4 to-out" "stderr closed (C141)"
 watched sh -c '"$0" run --quiet -- sh -c "exit 4" <&- >&- 2>&-' "$KS"

@@ -26,8 +26,10 @@ is "$(js "$T/out" 'by["text"]["stdout"].endswith("1000\n\t\r\n")')" yes "and so 
 at_most "$(wc -c <"$T/out")" 1300000 "a megabyte of zeros is not six of text"
 
 # ---- everything about a start that can be odd ----
-watched sh -c "exec \"$KS\" run -- sh -c 'echo hi' <&- >&- 2>&-"
+watched sh -c "exec \"$KS\" run -- sh -c 'exit 0' <&- >&- 2>&-"
 is $rc 0 "0, 1 and 2 are closed"
+watched sh -c "exec \"$KS\" run -- sh -c 'echo hi' <&- >&- 2>&-"
+is $rc 141 "output that has no place to go is not taken for delivered"
 watched env -i "$KS" run -- sh -c 'echo hi'
 is "$rc $(out)" "0 hi" "no environment at all"
 mkdir "$T/gone"
