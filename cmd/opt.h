@@ -12,7 +12,9 @@
 #include <stddef.h>
 
 struct kn_err;
+struct kn_voice;
 struct knit_policy;
+struct knit_pool_options;
 
 /* What a policy is merged from, in the order given. */
 enum kn_opt_src_type {
@@ -51,6 +53,12 @@ int kn_opt_refuse(struct kn_err *e, const char *hint, const char *fmt, ...)
 void kn_opt_fini(struct kn_run_opts *o);
 /* The policy that they ask for, checked; knit_policy_free(). NULL with e. */
 struct knit_policy *kn_opt_policy(const struct kn_run_opts *o, struct kn_err *e);
+/* What is noted of the pool: --debug and --log-json, or KNIT_DEBUG. */
+int kn_opt_debug(const struct kn_run_opts *o, const struct kn_voice *v,
+    struct knit_pool_options *how, struct kn_err *e);
+/* KNIT_STEAL and KNIT_STEAL_CLAIM, where neither policy nor option says anything. */
+int kn_opt_steal(
+    struct knit_policy *policy, struct knit_pool_options *how, struct kn_err *e);
 /* The text of `run --help`; fresh. */
 char *kn_opt_help(void);
 /* The name of option i without its dashes, NULL after the last. */

@@ -61,9 +61,8 @@ unknown(const char *arg, const char *name, size_t n, struct kn_err *e)
 	    arg[1] == '-' && n < 100 ? (int)n + 2 : 100, arg);
 }
 
-/* One option at argv[*i]; moves *i past a value. */
-static int
-one(struct kn_run_opts *o, int argc, char **argv, int *i, struct kn_err *e)
+int
+kn_opt_one(struct kn_run_opts *o, int argc, char **argv, int *i, struct kn_err *e)
 {
 	const char *arg = argv[*i], *name = arg + 2, *eq = strchr(arg, '=');
 	size_t n = eq ? (size_t)(eq - name) : strlen(name);
@@ -183,7 +182,7 @@ kn_opt_parse(struct kn_run_opts *o, int argc, char **argv, struct kn_err *e)
 			return kn_opt_refuse(e,
 			    "put -- before the command: run -- COMMAND",
 			    "run: unexpected argument \"%.100s\"", argv[i]);
-		if (one(o, argc, argv, &i, e) < 0)
+		if (kn_opt_one(o, argc, argv, &i, e) < 0)
 			return -1;
 		if (o->help)
 			return 0;
@@ -216,7 +215,7 @@ kn_opt_parse_policy(struct kn_run_opts *o, int argc, char **argv, struct kn_err 
 		} else if (strcmp(arg, "--policy") == 0 || strcmp(arg, "--set") == 0 ||
 			   strncmp(arg, "--policy=", 9) == 0 ||
 			   strncmp(arg, "--set=", 6) == 0) {
-			if (one(o, argc, argv, &i, e) < 0)
+			if (kn_opt_one(o, argc, argv, &i, e) < 0)
 				return -1;
 		} else {
 			return kn_opt_refuse(e,

@@ -1,5 +1,10 @@
-/* cmd/opt_policy.c: options -> the policy that they ask for. */
+/* cmd/opt_policy.c: options, and the environment that stands for some of them -> the
+ * policy and the pool that they ask for.
+ */
 #include <knit/pool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "cmd/opt.h"
@@ -44,4 +49,71 @@ kn_opt_policy(const struct kn_run_opts *o, struct kn_err *e)
 	kn_say_take(e, &err);
 	knit_policy_free(p);
 	return NULL;
+}
+
+/* ---- the pool's ---- */
+
+static int
+set_debug(
+    struct knit_pool_options *how, const char *list, const char *from, struct kn_err *e)
+{
+	struct knit_error err = KNIT_ERROR_NONE;
+
+	if (knit_debug_check(list, &err) < 0) {
+		kn_say_take(e, &err);
+		return kn_err_wrap(e, "%s", from);
+	}
+	how->debug = list;
+	how->debug_fd = STDERR_FILENO;
+	return 0;
+}
+
+/* Debug lines asked for by KNIT_DEBUG must not make every run fail when it holds
+ * something else: only the option is strict. */
+int
+kn_opt_debug(const struct kn_run_opts *o, const struct kn_voice *v,
+    struct knit_pool_options *how, struct kn_err *e)
+{
+	const char *list = getenv("KNIT_DEBUG");
+	struct kn_err ignored = { 0 };
+
+	if (o->log_json)
+		how->flags |= KNIT_POOL_DEBUG_JSON;
+	if (o->debug)
+		return set_debug(how, o->debug, "--debug", e);
+	if (list && *list && set_debug(how, list, "KNIT_DEBUG", &ignored) < 0)
+		kn_say_error(v, &ignored);
+	return 0;
+}
+
+static bool
+is_one_of(const char *word, const char *const *words)
+{
+	while (*words && strcmp(*words, word) != 0)
+		words++;
+	return *words != NULL;
+}
+
+int
+kn_opt_steal(
+    struct knit_policy *policy, struct knit_pool_options *how, struct kn_err *e)
+{
+	static const char *const steals[] = { "auto", "shared", "brokered", "off",
+		NULL };
+	static const char *const claims[] = { "auto", "dekker", "cas-mask", NULL };
+	const char *steal = getenv("KNIT_STEAL"), *claim = getenv("KNIT_STEAL_CLAIM");
+
+	if (steal && *steal && !knit_policy_named(policy, "/pool/steal")) {
+		how->steal = steal;
+		if (!is_one_of(steal, steals))
+			return kn_opt_refuse(e, "one of auto, shared, brokered and off",
+			    "KNIT_STEAL: \"%.40s\" is not supported", steal);
+	}
+	if (claim && *claim && !knit_policy_named(policy, "/pool/claim")) {
+		how->claim = claim;
+		if (!is_one_of(claim, claims))
+			return kn_opt_refuse(e, "one of auto, dekker and cas-mask",
+			    "KNIT_STEAL_CLAIM: \"%.40s\" is not supported", claim);
+	}
+	return 0;
 }

@@ -24,6 +24,8 @@ extern const struct kn_opt kn_opts[KN_OPT_N];
 /* Always -1: "--name: text", and the hint. */
 int kn_opt_usage(struct kn_err *e, const struct kn_opt *opt, const char *hint,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* One option at argv[*i]; moves *i past a value. */
+int kn_opt_one(struct kn_run_opts *o, int argc, char **argv, int *i, struct kn_err *e);
 int kn_opt_add_policy(struct kn_run_opts *o, const char *name, struct kn_err *e);
 
 #endif

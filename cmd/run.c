@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,35 +13,6 @@
 #include "cmd/delegate.h"
 #include "cmd/run_int.h"
 #include "ipc/fd.h"
-
-static int
-set_debug(struct kn_run *r, const char *list, const char *from, struct kn_err *e)
-{
-	struct knit_error err = KNIT_ERROR_NONE;
-
-	if (knit_debug_check(list, &err) < 0) {
-		kn_say_take(e, &err);
-		return kn_err_wrap(e, "%s", from);
-	}
-	r->how.debug = list;
-	r->how.debug_fd = STDERR_FILENO;
-	return 0;
-}
-
-/* Debug lines asked for by KNIT_DEBUG must not make every run fail when it holds
- * something else: only the option is strict. */
-static int
-choose_debug(struct kn_run *r, struct kn_err *e)
-{
-	const char *list = getenv("KNIT_DEBUG");
-	struct kn_err ignored = { 0 };
-
-	if (r->opt.debug)
-		return set_debug(r, r->opt.debug, "--debug", e);
-	if (list && *list && set_debug(r, list, "KNIT_DEBUG", &ignored) < 0)
-		kn_say_error(&r->voice, &ignored);
-	return 0;
-}
 
 /* What was asked for and what the policies say must be of one kind. */
 static int
@@ -58,39 +28,6 @@ check_kind(const struct kn_run *r, struct kn_err *e)
 	if (r->opt.argv && module)
 		return kn_opt_refuse(e, "use --call NAME or --tasks FILE",
 		    "run: a policy of kind module runs calls, not commands");
-	return 0;
-}
-
-static bool
-is_one_of(const char *word, const char *const *words)
-{
-	while (*words && strcmp(*words, word) != 0)
-		words++;
-	return *words != NULL;
-}
-
-/* KNIT_STEAL and KNIT_STEAL_CLAIM stand for --steal and /pool/claim where nobody said
- * anything. */
-static int
-choose_steal(struct kn_run *r, struct kn_err *e)
-{
-	static const char *const steals[] = { "auto", "shared", "brokered", "off",
-		NULL };
-	static const char *const claims[] = { "auto", "dekker", "cas-mask", NULL };
-	const char *steal = getenv("KNIT_STEAL"), *claim = getenv("KNIT_STEAL_CLAIM");
-
-	if (steal && *steal && !knit_policy_named(r->policy, "/pool/steal")) {
-		r->how.steal = steal;
-		if (!is_one_of(steal, steals))
-			return kn_opt_refuse(e, "one of auto, shared, brokered and off",
-			    "KNIT_STEAL: \"%.40s\" is not supported", steal);
-	}
-	if (claim && *claim && !knit_policy_named(r->policy, "/pool/claim")) {
-		r->how.claim = claim;
-		if (!is_one_of(claim, claims))
-			return kn_opt_refuse(e, "one of auto, dekker and cas-mask",
-			    "KNIT_STEAL_CLAIM: \"%.40s\" is not supported", claim);
-	}
 	return 0;
 }
 
@@ -243,46 +180,13 @@ tell_layers(const struct kn_run *r)
 		    text);
 }
 
-/* A pipe that says it can be written takes PIPE_BUF bytes without waiting; and nobody
- * who does not read what modules print holds us up. */
-static bool
-show(unsigned worker, const char *text)
-{
-	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
-	char line[PIPE_BUF];
-	int n = snprintf(line, sizeof line, "w%u: %s\n", worker, text);
-
-	if (n < 0 || poll(&p, 1, 0) != 1 || !(p.revents & POLLOUT))
-		return false;
-	(void)kn_fd_write_all(
-	    STDERR_FILENO, line, n < (int)sizeof line ? (size_t)n : sizeof line - 1);
-	return true;
-}
-
-static void
-on_say(void *ctx, unsigned worker, const char *line)
-{
-	struct kn_run *r = ctx;
-	uint64_t *unread = &r->unread[worker % 256];
-	char gap[64];
-
-	if (*unread > 0) {
-		snprintf(gap, sizeof gap, "(%llu lines are not shown)",
-		    (unsigned long long)*unread);
-		if (show(worker, gap))
-			*unread = 0;
-	}
-	if (*unread > 0 || !show(worker, line))
-		++*unread;
-}
-
 int
 kn_run_open(struct kn_run *r, struct kn_err *e)
 {
 	struct knit_error err = KNIT_ERROR_NONE;
 
-	r->how.say = on_say;
-	r->how.say_ctx = r;
+	r->how.say = kn_module_say;
+	r->how.say_ctx = &r->module_voice;
 	r->how.flags |= KNIT_POOL_RAISE_NOFILE | KNIT_POOL_LAZY |
 			KNIT_POOL_MOVE_CGROUP | KNIT_POOL_OWN_PROCESS;
 	if (knit_pool_open(r->policy, &r->how, &r->pool, &err) < 0) {
@@ -378,12 +282,11 @@ static int
 prepare(struct kn_run *r, struct kn_err *e)
 {
 	knit_pool_options_init(&r->how, sizeof r->how);
-	if (choose_debug(r, e) < 0)
+	if (kn_opt_debug(&r->opt, &r->voice, &r->how, e) < 0)
 		return -1;
-	if (r->opt.log_json)
-		r->how.flags |= KNIT_POOL_DEBUG_JSON;
 	r->policy = kn_opt_policy(&r->opt, e);
-	if (!r->policy || check_kind(r, e) < 0 || choose_steal(r, e) < 0)
+	if (!r->policy || check_kind(r, e) < 0 ||
+	    kn_opt_steal(r->policy, &r->how, e) < 0)
 		return -1;
 	return r->opt.dry_run ? 0 : open_outputs(r, e);
 }

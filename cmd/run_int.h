@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "cmd/cmd.h"
+#include "cmd/module_say.h"
 #include "cmd/opt.h"
 #include "ipc/err.h"
 
@@ -21,7 +22,7 @@ struct kn_run {
 	struct knit_pool_options how;
 	struct knit_pool *pool;
 	int trace_fd, report_fd; /* -1: none; report_fd may be 1 */
-	uint64_t unread[256]; /* lines of a worker's module that could not be shown */
+	struct kn_module_voice module_voice;
 
 	/* signals, see run_signals.c */
 	sigset_t mask; /* of the caller, while signals are held */
