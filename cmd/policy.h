@@ -7,6 +7,8 @@
 #include <stdbool.h>
 
 struct kn_err;
+struct kn_policy;
+struct kn_policy_notes;
 struct kn_run_opts;
 struct knit_policy;
 
@@ -21,5 +23,11 @@ int kn_policy_help(void);
  * knit_policy_free() in both cases. */
 bool kn_policy_of_args(int argc, char **argv, struct kn_run_opts *o,
     struct knit_policy **out_p, int *out_rc);
+/* The merged policy with all that is inside of it, or what is wrong with each source of
+ * it. The caller ends both: kn_policy_free(), kn_policy_notes_fini(). */
+int kn_policy_of_opts(const struct kn_run_opts *o, struct kn_policy **out,
+    struct kn_policy_notes *notes, struct kn_err *e);
+/* What is wrong, one line each, on stdout. Returns the exit code. */
+int kn_policy_say_notes(const struct kn_policy_notes *notes, const struct kn_err *e);
 
 #endif

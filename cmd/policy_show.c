@@ -1,4 +1,4 @@
-/* cmd/policy_show.c: knit-sandbox policy show and policy check. */
+/* cmd/policy_show.c: knit-sandbox policy show. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,23 +36,6 @@ kn_policy_show_main(int argc, char **argv)
 		rc = show(p);
 	else if (rc == KN_EXIT_NOT_ALL_OK) /* of a check only: findings */
 		rc = KN_EXIT_OURS;
-	knit_policy_free(p);
-	kn_opt_fini(&o);
-	return rc;
-}
-
-int
-kn_policy_check_main(int argc, char **argv)
-{
-	struct knit_policy *p;
-	struct kn_run_opts o;
-	char line[128];
-	int rc, n;
-
-	if (kn_policy_of_args(argc, argv, &o, &p, &rc)) {
-		n = snprintf(line, sizeof line, "ok %s\n", knit_policy_hash(p));
-		rc = kn_say_out(NULL, line, (size_t)n) < 0 ? KN_EXIT_OURS : KN_EXIT_OK;
-	}
 	knit_policy_free(p);
 	kn_opt_fini(&o);
 	return rc;

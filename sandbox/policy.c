@@ -78,6 +78,7 @@ kn_pdoc_preset(struct kn_pdoc *d, const char *name, struct kn_err *e)
 
 struct load {
 	struct kn_pmerge merge;
+	struct kn_policy_notes *notes;
 	char *seen[KN_SOURCES_MAX]; /* identities of documents applied */
 	size_t seen_n;
 };
@@ -189,83 +190,126 @@ base_of(const struct kn_pdoc *d, bool first)
 	/* Relative to the file it stands in, and named as the caller named that. */
 	const char *slash = strrchr(d->label, '/');
 	int dir = slash ? (int)(slash - d->label + 1) : 2;
+	while (strncmp(name, "./", 2) == 0)
+		name += 2;
 	if (asprintf(&path, "%.*s%s", dir, slash ? d->label : "./", name) < 0)
 		return NULL;
 	return path;
 }
 
-/* What is wrong with a document that d extends, at the place where d names it. */
+/* What is wrong with a document that d extends, at the place where d names it; of what
+ * is wrong in it there is a note already. */
 static void
-fail_extended(const struct kn_pdoc *d, struct kn_err *e)
+fail_extended(const struct kn_pdoc *d, size_t noted, struct kn_err *e)
 {
 	const struct kn_err inner = *e;
+
+	if (d->notes->n > noted)
+		return;
 
 	kn_pdoc_fail(d, "/extends", false, e, "%s", inner.msg);
 	e->sys = inner.sys;
 	memcpy(e->hint, inner.hint, sizeof e->hint);
 }
 
+/* What is wrong and was said of no document: a note of it, too. */
+static void
+note_rest(struct load *l, size_t noted, size_t ordinal, const struct kn_err *e)
+{
+	if (l->notes->n == noted)
+		kn_policy_note_add(l->notes, e, e->msg, "", ordinal, 0, 0);
+}
+
+struct chain {
+	struct kn_pdoc doc[KN_EXTENDS_MAX];
+	char *ids[KN_EXTENDS_MAX];
+	size_t n;
+};
+
+/* May the next document be `id`? 1: it is merged already, and all below it. */
+static int
+next_fits(const struct load *l, const struct chain *c, const char *id, struct kn_err *e)
+{
+	for (size_t i = 0; id && i < c->n; i++)
+		if (strcmp(c->ids[i], id) == 0)
+			return kn_pdoc_fail(&c->doc[c->n - 1], "/extends", false, e,
+			    "cycle: %s is already being extended", c->doc[i].label);
+	if (id && was_seen(l, id))
+		return 1;
+	if (c->n == KN_EXTENDS_MAX)
+		return kn_pdoc_fail(&c->doc[c->n - 1], "/extends", false, e,
+		    "more than %d documents in a chain", KN_EXTENDS_MAX);
+	return 0;
+}
+
+/* Read one more document; a mistake in it does not keep from reading what it extends.
+ * -1: there is no way on. */
+static int
+read_next(struct load *l, struct chain *c, const char *name, bool *out_wrong,
+    struct kn_err *e)
+{
+	struct kn_pdoc *d = &c->doc[c->n++];
+	size_t noted = l->notes->n;
+	d->notes = l->notes;
+	d->ordinal = l->notes->docs++;
+	int rc =
+	    is_file_name(name) ? kn_pdoc_open(d, name, e) : kn_pdoc_preset(d, name, e);
+	if (rc < 0 && c->n > 1)
+		fail_extended(&c->doc[c->n - 2], noted, e);
+	if (rc < 0)
+		note_rest(l, noted, d->ordinal, e);
+	/* What ships is checked by a test instead. */
+	else if (!d->preset && kn_policy_check_doc(d, e) < 0)
+		*out_wrong = true;
+	return rc;
+}
+
 /* Open the chain, deepest last, then apply it from the base up. */
 static int
 load_named(struct load *l, const char *name, struct kn_err *e)
 {
-	struct kn_pdoc chain[KN_EXTENDS_MAX] = { 0 };
-	char *ids[KN_EXTENDS_MAX] = { 0 };
-	size_t n = 0;
+	struct chain c = { 0 };
+	bool wrong = false;
 	int rc = 0;
 	char *next = strdup(name);
 	while (rc == 0 && next) {
-		bool file = is_file_name(next);
-		char *id = identity(next, file);
-		for (size_t i = 0; id && i < n; i++)
-			if (strcmp(ids[i], id) == 0)
-				rc = kn_pdoc_fail(&chain[n - 1], "/extends", false, e,
-				    "cycle: %s is already being extended",
-				    chain[i].label);
-		if (rc == 0 && id && was_seen(l, id)) {
+		char *id = identity(next, is_file_name(next));
+		int fits = next_fits(l, &c, id, e);
+		if (fits != 0) {
 			free(id);
+			rc = fits < 0 ? -1 : 0;
 			break;
 		}
-		if (rc == 0 && n == KN_EXTENDS_MAX)
-			rc = kn_pdoc_fail(&chain[n - 1], "/extends", false, e,
-			    "more than %d documents in a chain", KN_EXTENDS_MAX);
-		if (rc < 0) {
-			free(id);
-			break;
-		}
-		struct kn_pdoc *d = &chain[n];
-		ids[n++] = id;
-		rc = file ? kn_pdoc_open(d, next, e) : kn_pdoc_preset(d, next, e);
-		if (rc < 0 && n > 1)
-			fail_extended(&chain[n - 2], e);
-		/* What ships is checked by a test instead. */
-		if (rc == 0 && !d->preset)
-			rc = kn_policy_check_doc(d, e);
+		c.ids[c.n] = id;
+		rc = read_next(l, &c, next, &wrong, e);
 		free(next);
-		next = rc == 0 ? base_of(d, l->seen_n == 0) : NULL;
+		next = rc == 0 ? base_of(&c.doc[c.n - 1], l->seen_n == 0) : NULL;
 	}
 	free(next);
-	for (size_t i = n; i-- > 0;) {
-		if (rc == 0)
-			rc = apply(l, &chain[i], e);
-		if (rc == 0 && ids[i] && l->seen_n < KN_SOURCES_MAX)
-			l->seen[l->seen_n++] = ids[i];
+	for (size_t i = c.n; i-- > 0;) {
+		if (rc == 0 && !wrong)
+			rc = apply(l, &c.doc[i], e);
+		if (rc == 0 && c.ids[i] && l->seen_n < KN_SOURCES_MAX)
+			l->seen[l->seen_n++] = c.ids[i];
 		else
-			free(ids[i]);
-		kn_pdoc_fini(&chain[i]);
+			free(c.ids[i]);
+		kn_pdoc_fini(&c.doc[i]);
 	}
-	return rc;
+	return rc < 0 || wrong ? -1 : 0;
 }
 
 static int
 load_flag(struct load *l, const struct kn_policy_src *s, struct kn_err *e)
 {
-	struct kn_pdoc d = { 0 };
+	struct kn_pdoc d = { .notes = l->notes, .ordinal = l->notes->docs++ };
+	size_t noted = l->notes->n;
 	int rc = kn_pdoc_flag(&d, s, e);
 	if (rc == 0)
 		rc = kn_policy_check_doc(&d, e);
 	if (rc == 0)
 		rc = apply(l, &d, e);
+	if (rc < 0)
+		note_rest(l, noted, d.ordinal, e);
 	kn_pdoc_fini(&d);
 	return rc;
 }
@@ -275,26 +319,28 @@ load_all(
     struct load *l, const struct kn_policy_src *src, size_t src_n, struct kn_err *e)
 {
 	size_t named = 0;
+	int rc = 0;
 	for (size_t i = 0; i < src_n; i++)
 		if (src[i].type == KN_SRC_NAMED) {
 			named++;
 			if (load_named(l, src[i].text, e) < 0)
-				return -1;
+				rc = -1;
 		}
 	if (named == 0 && load_named(l, "default", e) < 0)
-		return -1;
+		rc = -1;
 	for (size_t i = 0; i < src_n; i++)
 		if (src[i].type != KN_SRC_NAMED && load_flag(l, &src[i], e) < 0)
-			return -1;
-	return kn_pmerge_end(&l->merge, e);
+			rc = -1;
+	return rc < 0 ? -1 : kn_pmerge_end(&l->merge, e);
 }
 
 int
-kn_policy_load(const struct kn_policy_src *src, size_t src_n, struct kn_policy **out,
-    struct kn_err *e)
+kn_policy_load_noted(const struct kn_policy_src *src, size_t src_n,
+    struct kn_policy **out, struct kn_policy_notes *notes, struct kn_err *e)
 {
-	struct load l = { 0 };
+	struct load l = { .notes = notes };
 	struct kn_pol *p = calloc(1, sizeof *p);
+	*notes = (struct kn_policy_notes){ 0 };
 	if (!p)
 		return kn_err_set(e, KN_EK_HOST, "policy: out of memory");
 	int rc = kn_pmerge_init(&l.merge, e);
@@ -303,15 +349,33 @@ kn_policy_load(const struct kn_policy_src *src, size_t src_n, struct kn_policy *
 	if (rc == 0) {
 		p->doc = json_incref(l.merge.doc);
 		p->origins = json_incref(l.merge.origins);
+		p->texts = json_incref(l.merge.texts);
+		p->notes = notes;
 		rc = kn_policy_build(p, e);
+		p->notes = NULL;
 	}
 	for (size_t i = 0; i < l.seen_n; i++)
 		free(l.seen[i]);
 	kn_pmerge_fini(&l.merge);
-	if (rc < 0)
-		kn_policy_free(&p->pub);
-	else
+	if (rc == 0) {
 		*out = &p->pub;
+		return 0;
+	}
+	kn_policy_free(&p->pub);
+	kn_policy_notes_sort(notes);
+	if (notes->n > 0 && e)
+		*e = *notes->v[0].err;
+	return -1;
+}
+
+int
+kn_policy_load(const struct kn_policy_src *src, size_t src_n, struct kn_policy **out,
+    struct kn_err *e)
+{
+	struct kn_policy_notes notes;
+	int rc = kn_policy_load_noted(src, src_n, out, &notes, e);
+
+	kn_policy_notes_fini(&notes);
 	return rc;
 }
 
@@ -330,6 +394,7 @@ kn_policy_free(struct kn_policy *p)
 	struct kn_pol *o = owner(p);
 	json_decref(o->doc);
 	json_decref(o->origins);
+	json_decref(o->texts);
 	kn_pmem_fini(&o->mem);
 	free(o);
 }

@@ -191,6 +191,23 @@ struct kn_policy {
 /* No sources at all means the preset "default". */
 int kn_policy_load(const struct kn_policy_src *src, size_t src_n,
     struct kn_policy **out, struct kn_err *e);
+/* One mistake, whole: the text in an error may be cut. */
+struct kn_policy_note {
+	struct kn_err *err;
+	char *text; /* "file:line:column: /pointer: what is wrong" */
+	char *pointer;
+	size_t doc; /* which of the documents read */
+	unsigned line, col;
+};
+struct kn_policy_notes {
+	struct kn_policy_note *v;
+	size_t n, more, docs; /* more: mistakes that are not kept */
+};
+/* The same, with all that is wrong and not the first mistake only: document by
+ * document, in the order of the text. kn_policy_notes_fini() in both cases. */
+int kn_policy_load_noted(const struct kn_policy_src *src, size_t src_n,
+    struct kn_policy **out, struct kn_policy_notes *notes, struct kn_err *e);
+void kn_policy_notes_fini(struct kn_policy_notes *notes);
 void kn_policy_free(struct kn_policy *p);
 /* The merged document as pretty JSON (malloc'ed), for --dry-run. */
 char *kn_policy_text(const struct kn_policy *p);

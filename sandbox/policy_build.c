@@ -73,29 +73,13 @@ kn_pmem_fini(struct kn_pmem *m)
 	}
 }
 
-/* ---- origins and errors ---- */
+/* ---- origins ---- */
 
 const char *
 kn_pol_origin(const struct kn_pol *p, const char *pointer)
 {
 	const char *s = json_string_value(json_object_get(p->origins, pointer));
 	return s ? s : "policy";
-}
-
-int
-kn_pol_fail(
-    const struct kn_pol *p, const char *pointer, struct kn_err *e, const char *fmt, ...)
-{
-	char text[192], origin[128];
-	va_list ap;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	snprintf(origin, sizeof origin, "%s", kn_pol_origin(p, pointer));
-	char *tail = strstr(origin, ":/");
-	if (tail)
-		*tail = 0; /* the pointer follows anyway */
-	return kn_err_set(e, KN_EK_CONFIG, "%s: %s: %s", origin, pointer, text);
 }
 
 /* ---- scalars, by table ---- */
@@ -302,16 +286,17 @@ static int
 check_whole(const struct kn_pol *p, struct kn_err *e)
 {
 	const struct kn_policy *q = &p->pub;
+	int rc = 0;
 	if (q->payload_max > q->payload_area >> 3)
-		return kn_pol_fail(p, "/payload/max", e,
+		rc = kn_pol_fail(p, "/payload/max", e,
 		    "%llu is more than an eighth of /payload/area (%llu)",
 		    (unsigned long long)q->payload_max,
 		    (unsigned long long)q->payload_area);
 	if (q->worker.memory && q->task.memory > q->worker.memory)
-		return fail_pair(p, "/limits/task/memory", "/limits/worker/memory", e);
+		rc = fail_pair(p, "/limits/task/memory", "/limits/worker/memory", e);
 	if (q->worker.pids && q->task.pids > q->worker.pids)
-		return fail_pair(p, "/limits/task/pids", "/limits/worker/pids", e);
-	return 0;
+		rc = fail_pair(p, "/limits/task/pids", "/limits/worker/pids", e);
+	return rc;
 }
 
 int
@@ -327,10 +312,14 @@ kn_policy_build(struct kn_pol *p, struct kn_err *e)
 	if (!host)
 		host = "sandbox";
 	q->identity.hostname = kn_pmem_dup(&p->mem, host, strlen(host), e);
-	if (!q->identity.hostname || check_whole(p, e) < 0 || build_module(p, e) < 0 ||
-	    build_environment(p, e) < 0 || build_rules(p, e) < 0 ||
+	if (!q->identity.hostname || build_environment(p, e) < 0 ||
+	    build_rules(p, e) < 0 ||
 	    strings(p, "/filesystem/task_paths", &q->fs.task_paths, &q->fs.task_path_n,
 		e) < 0)
 		return -1;
-	return kn_policy_build_mounts(p, e);
+	/* Each may find something: all of it is told. */
+	int rc = check_whole(p, e);
+	rc |= build_module(p, e);
+	rc |= kn_policy_build_mounts(p, e);
+	return rc;
 }

@@ -3,6 +3,7 @@
  * in the file it stands in and not a merged thing that nobody wrote.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sandbox/filter.h"
@@ -140,8 +141,10 @@ check_members(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
 		const struct kn_key *c = kn_policy_key_child(k->path, name);
 		if (!kn_pointer_add(below, pointer, name))
 			rc = kn_pdoc_fail(d, pointer, false, e, "a key is too long");
+		else if (c && check(d, c, member, below, e) < 0)
+			rc = -1;
 		else if (c)
-			rc = check(d, c, member, below, e);
+			continue;
 		else {
 			const char *near = kn_policy_key_near(k->path, name);
 			char list[128] = "";
@@ -152,8 +155,6 @@ check_members(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
 				list_members(list, sizeof list, k->path);
 			rc = kn_pdoc_fail(d, below, true, e, "unknown key%s", list);
 		}
-		if (rc < 0)
-			break;
 	}
 	json_decref(o);
 	return rc;
@@ -165,17 +166,18 @@ check_elements(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
 {
 	const struct kn_key *c = kn_policy_key_child(k->path, "*");
 	char below[KN_POLICY_POINTER_MAX], number[24];
+	int rc = 0;
 	for (size_t i = 0; i < json_array_size(v); i++) {
 		snprintf(number, sizeof number, "%zu", i);
 		if (!kn_pointer_add(below, pointer, number))
 			return kn_pdoc_fail(d, pointer, false, e, "too deep");
 		const json_t *el = json_array_get(v, i);
 		if (json_is_null(el))
-			return kn_pdoc_fail(d, below, false, e, "null in a list");
-		if (check(d, c, el, below, e) < 0)
-			return -1;
+			rc = kn_pdoc_fail(d, below, false, e, "null in a list");
+		else if (check(d, c, el, below, e) < 0)
+			rc = -1;
 	}
-	return 0;
+	return rc;
 }
 
 static int
@@ -217,48 +219,106 @@ check(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
 	}
 }
 
+/* ---- names ---- */
+
+/* Each text of the list at `list`, by the judge of such names. */
+static int
+check_names(const struct kn_pdoc *d, const char *list,
+    int (*judge)(const char *name, struct kn_err *why), struct kn_err *e)
+{
+	char at[KN_POLICY_POINTER_MAX + 24];
+	json_t *a = kn_pointer_get(d->root, list);
+	int rc = 0;
+	for (size_t i = 0; i < json_array_size(a); i++) {
+		const char *s = json_string_value(json_array_get(a, i));
+		struct kn_err why;
+		kn_err_clear(&why);
+		snprintf(at, sizeof at, "%s/%zu", list, i);
+		if (s && judge(s, &why) < 0)
+			rc = kn_pdoc_fail(d, at, false, e, "%s", why.msg);
+	}
+	return rc;
+}
+
 /* Names of groups and calls, where they stand in this document. */
 static int
 check_seccomp(const struct kn_pdoc *d, struct kn_err *e)
 {
 	static const char *const lists[] = { "/seccomp/groups/add",
 		"/seccomp/groups/remove", "/seccomp/groups/replace" };
-	char at[KN_POLICY_POINTER_MAX];
-	struct kn_err why;
-	kn_err_clear(&why);
-	for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
-		json_t *a = kn_pointer_get(d->root, lists[l]);
-		for (size_t i = 0; i < json_array_size(a); i++) {
-			const char *s = json_string_value(json_array_get(a, i));
-			snprintf(at, sizeof at, "%s/%zu", lists[l], i);
-			if (kn_filter_check_group(s, &why) < 0)
-				return kn_pdoc_fail(d, at, false, e, "%s", why.msg);
-		}
-	}
+	char at[64];
+	int rc = 0;
+	for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
+		if (check_names(d, lists[l], kn_filter_check_group, e) < 0)
+			rc = -1;
 	json_t *rules = kn_pointer_get(d->root, "/seccomp/rules");
 	for (size_t r = 0; r < json_array_size(rules); r++) {
-		json_t *names = json_object_get(json_array_get(rules, r), "names");
-		for (size_t i = 0; i < json_array_size(names); i++) {
-			const char *s = json_string_value(json_array_get(names, i));
-			snprintf(at, sizeof at, "/seccomp/rules/%zu/names/%zu", r, i);
-			if (kn_filter_check_call(s, &why) < 0)
-				return kn_pdoc_fail(d, at, false, e, "%s", why.msg);
+		snprintf(at, sizeof at, "/seccomp/rules/%zu/names", r);
+		if (check_names(d, at, kn_filter_check_call, e) < 0)
+			rc = -1;
+	}
+	return rc;
+}
+
+/* ---- a document ---- */
+
+/* Take out what is wrong, so that what is checked next can rely on the rest: the
+ * member, or where it is in a list the element it is in, for which null stands. */
+static void
+prune(json_t *root, const char *pointer)
+{
+	char up[KN_POLICY_POINTER_MAX], own[KN_POLICY_POINTER_MAX];
+	json_t *at = NULL, *member;
+	const char *key;
+	void *tmp;
+	snprintf(up, sizeof up, "%s", pointer);
+	for (char *slash; (slash = strrchr(up, '/'));) {
+		snprintf(own, sizeof own, "%s", slash);
+		*slash = 0;
+		at = kn_pointer_get(root, up);
+		if (json_is_array(at)) {
+			json_array_set_new(at, strtoul(own + 1, NULL, 10), json_null());
+			return;
 		}
 	}
-	return 0;
+	/* In no list. */
+	const char *last = strrchr(pointer, '/');
+	if (!last)
+		return;
+	snprintf(up, sizeof up, "%.*s", (int)(last - pointer), pointer);
+	at = kn_pointer_get(root, up);
+	json_object_foreach_safe(at, tmp, key, member)
+	{
+		if (kn_pointer_add(own, "", key) && strcmp(own, last) == 0)
+			json_object_del(at, key);
+	}
 }
 
 int
 kn_policy_check_doc(const struct kn_pdoc *d, struct kn_err *e)
 {
-	if (check(d, kn_policy_key(""), d->root, "", e) < 0)
-		return -1;
+	struct kn_policy_notes own = { 0 };
+	struct kn_pdoc with = *d;
+	int rc = 0;
+	if (!with.notes)
+		with.notes = &own;
+	size_t before = with.notes->n;
+	if (check(&with, kn_policy_key(""), d->root, "", e) < 0)
+		rc = -1;
 	/* A flag carries one key; a document says which format it is. */
-	if (d->text && !json_is_integer(json_object_get(d->root, "version")))
-		return kn_pdoc_fail(d, "", false, e, "\"version\": 1 is missing");
-	if (check_seccomp(d, e) < 0)
-		return -1;
-	return kn_policy_check_items(d, e);
+	if (d->text && !json_object_get(d->root, "version"))
+		rc = kn_pdoc_fail(&with, "", false, e, "\"version\": 1 is missing");
+	else if (d->text && json_is_null(json_object_get(d->root, "version")))
+		rc = kn_pdoc_fail(
+		    &with, "/version", false, e, "\"version\": 1 is required");
+	for (size_t i = before; i < with.notes->n; i++)
+		prune(d->root, with.notes->v[i].pointer);
+	if (check_seccomp(&with, e) < 0)
+		rc = -1;
+	if (kn_policy_check_items(&with, e) < 0)
+		rc = -1;
+	kn_policy_notes_fini(&own);
+	return rc;
 }
 
 uint64_t

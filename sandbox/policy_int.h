@@ -3,6 +3,7 @@
  *   policy.c        the API: sources in order -> one policy
  *   policy_table.c  the key table: every key, its type, range, default and meaning
  *   policy_json.c   reading documents, positions in the text, error text
+ *   policy_notes.c  what is wrong and where, all of it
  *   policy_check.c  one document against the table
  *   policy_items.c  what the table cannot say: mounts, rules, names
  *   policy_merge.c  documents onto one another; layers that must hold
@@ -87,6 +88,8 @@ struct kn_pdoc {
 	size_t n;
 	json_t *root;
 	bool preset;
+	struct kn_policy_notes *notes; /* borrowed; NULL: the last mistake is told */
+	size_t ordinal;		       /* among the documents of notes */
 };
 void kn_pdoc_fini(struct kn_pdoc *d);
 int kn_pdoc_open(struct kn_pdoc *d, const char *path, struct kn_err *e);
@@ -95,9 +98,17 @@ int kn_pdoc_preset(struct kn_pdoc *d, const char *name, struct kn_err *e);
 int kn_pdoc_parse(struct kn_pdoc *d, struct kn_err *e);
 /* A flag: {"a":{"b":VALUE}} for /a/b. */
 int kn_pdoc_flag(struct kn_pdoc *d, const struct kn_policy_src *s, struct kn_err *e);
-/* Always -1. "label:line:col: pointer: text"; at the key, or at its value. */
+/* Always -1, and a note. "label:line:col: pointer: text"; at the key, or its value. */
 int kn_pdoc_fail(const struct kn_pdoc *d, const char *pointer, bool at_key,
     struct kn_err *e, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+/* Always -1, and a note, of a place that is known. line < 1: it is not. */
+int kn_pdoc_fail_at(
+    const struct kn_pdoc *d, int line, int col, struct kn_err *e, const char *text);
+/* A note of what e says, at the place given. */
+void kn_policy_note_add(struct kn_policy_notes *notes, const struct kn_err *e,
+    const char *text, const char *pointer, size_t doc, unsigned line, unsigned col);
+/* Into the order in which they are told. */
+void kn_policy_notes_sort(struct kn_policy_notes *notes);
 /* Position of a value (or of its key) in a JSON text, 1-based. false: not there. */
 bool kn_policy_locate(const char *text, size_t n, const char *pointer, bool at_key,
     unsigned *out_line, unsigned *out_col);
@@ -117,6 +128,7 @@ uint64_t kn_policy_size_of(const json_t *v);
 struct kn_pmerge {
 	json_t *doc, *origins; /* pointer -> "label" or "label:/pointer" */
 	json_t *groups;	       /* effective seccomp groups */
+	json_t *texts;	       /* label -> the text of that file */
 	uint32_t require, allow;
 };
 int kn_pmerge_init(struct kn_pmerge *m, struct kn_err *e);
@@ -129,14 +141,18 @@ int kn_pmerge_end(struct kn_pmerge *m, struct kn_err *e);
 struct kn_pol {
 	struct kn_policy pub; /* first: the public pointer is this one */
 	struct kn_pmem mem;
-	json_t *doc, *origins;
-	char hash[72]; /* "" until it is asked for */
+	json_t *doc, *origins, *texts;
+	struct kn_policy_notes *notes; /* while it is built */
+	char hash[72];		       /* "" until it is asked for */
 };
 int kn_policy_build(struct kn_pol *p, struct kn_err *e);
 int kn_policy_build_mounts(struct kn_pol *p, struct kn_err *e);
 /* Where a merged value came from, for messages; never NULL. */
 const char *kn_pol_origin(const struct kn_pol *p, const char *pointer);
-/* Always -1: "origin: pointer: text". */
+/* The file that an origin names, or NULL; the pointer in it, and the text. */
+const char *kn_pol_text_of(const struct kn_pol *p, const char *origin,
+    const char **out_label, const char **out_pointer);
+/* Always -1, and a note: "origin:line:col: pointer: text". */
 int kn_pol_fail(const struct kn_pol *p, const char *pointer, struct kn_err *e,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 

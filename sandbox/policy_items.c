@@ -130,20 +130,22 @@ check_rule(const struct kn_pdoc *d, json_t *r, const char *at, struct kn_err *e)
 	const char *action = json_string_value(json_object_get(r, "action"));
 	json_t *ret = json_object_get(r, "errnoRet");
 	json_t *args = json_object_get(r, "args");
+	int rc = 0;
 	if (json_array_size(json_object_get(r, "names")) == 0)
-		return kn_pdoc_fail(d, at, false, e, "a rule needs \"names\"");
+		rc = kn_pdoc_fail(d, at, false, e, "a rule needs \"names\"");
 	if (!action)
-		return kn_pdoc_fail(d, at, false, e, "a rule needs \"action\"");
-	if (ret && !json_is_null(ret) && strcmp(action, "SCMP_ACT_ERRNO") != 0) {
+		rc = kn_pdoc_fail(d, at, false, e, "a rule needs \"action\"");
+	else if (ret && !json_is_null(ret) && strcmp(action, "SCMP_ACT_ERRNO") != 0) {
 		snprintf(where, sizeof where, "%.200s/errnoRet", at);
-		return kn_pdoc_fail(d, where, true, e, "goes with SCMP_ACT_ERRNO only");
+		rc = kn_pdoc_fail(d, where, true, e, "goes with SCMP_ACT_ERRNO only");
 	}
 	for (size_t i = 0; i < json_array_size(args); i++) {
 		snprintf(where, sizeof where, "%.200s/args/%zu", at, i);
-		if (check_arg(d, json_array_get(args, i), where, e) < 0)
-			return -1;
+		if (json_is_object(json_array_get(args, i)) &&
+		    check_arg(d, json_array_get(args, i), where, e) < 0)
+			rc = -1;
 	}
-	return 0;
+	return rc;
 }
 
 static bool
@@ -164,18 +166,19 @@ check_environment(const struct kn_pdoc *d, struct kn_err *e)
 	const char *name;
 	json_t *v, *set = kn_pointer_get(d->root, "/environment/set");
 	json_t *inherit = kn_pointer_get(d->root, "/environment/inherit");
+	int rc = 0;
 	json_object_foreach(set, name, v)
 	{
 		if (!is_env_name(name) && kn_pointer_add(at, "/environment/set", name))
-			return kn_pdoc_fail(d, at, true, e, "is not a variable's name");
+			rc = kn_pdoc_fail(d, at, true, e, "is not a variable's name");
 	}
 	for (size_t i = 0; i < json_array_size(inherit); i++) {
 		snprintf(at, sizeof at, "/environment/inherit/%zu", i);
-		if (!is_env_name(json_string_value(json_array_get(inherit, i))))
-			return kn_pdoc_fail(
-			    d, at, false, e, "is not a variable's name");
+		const char *s = json_string_value(json_array_get(inherit, i));
+		if (s && !is_env_name(s))
+			rc = kn_pdoc_fail(d, at, false, e, "is not a variable's name");
 	}
-	return 0;
+	return rc;
 }
 
 static int
@@ -193,23 +196,32 @@ check_hostname(const struct kn_pdoc *d, struct kn_err *e)
 	return 0;
 }
 
+/* Each element of a list that is one; null stands for one that has been refused. */
+static int
+check_each(const struct kn_pdoc *d, const char *list,
+    int (*judge)(const struct kn_pdoc *d, json_t *v, const char *at, struct kn_err *e),
+    struct kn_err *e)
+{
+	char at[KN_POLICY_POINTER_MAX];
+	json_t *a = kn_pointer_get(d->root, list);
+	int rc = 0;
+	for (size_t i = 0; i < json_array_size(a); i++) {
+		snprintf(at, sizeof at, "%.200s/%zu", list, i);
+		if (json_is_object(json_array_get(a, i)) &&
+		    judge(d, json_array_get(a, i), at, e) < 0)
+			rc = -1;
+	}
+	return rc;
+}
+
+/* All are asked: a writer wants every mistake. What is wrong by the table has been
+ * taken out before: members are absent, elements of lists null. */
 int
 kn_policy_check_items(const struct kn_pdoc *d, struct kn_err *e)
 {
-	char at[KN_POLICY_POINTER_MAX];
-	json_t *mounts = kn_pointer_get(d->root, "/filesystem/mounts");
-	json_t *rules = kn_pointer_get(d->root, "/seccomp/rules");
-	for (size_t i = 0; i < json_array_size(mounts); i++) {
-		snprintf(at, sizeof at, "/filesystem/mounts/%zu", i);
-		if (check_mount(d, json_array_get(mounts, i), at, e) < 0)
-			return -1;
-	}
-	for (size_t i = 0; i < json_array_size(rules); i++) {
-		snprintf(at, sizeof at, "/seccomp/rules/%zu", i);
-		if (check_rule(d, json_array_get(rules, i), at, e) < 0)
-			return -1;
-	}
-	if (check_environment(d, e) < 0)
-		return -1;
-	return check_hostname(d, e);
+	int rc = check_each(d, "/filesystem/mounts", check_mount, e);
+	rc |= check_each(d, "/seccomp/rules", check_rule, e);
+	rc |= check_environment(d, e);
+	rc |= check_hostname(d, e);
+	return rc;
 }

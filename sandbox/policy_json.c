@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,37 +184,7 @@ depth_of(const char *text, size_t n, unsigned max, size_t *out_at)
 	return most;
 }
 
-/* ---- errors ---- */
-
-int
-kn_pdoc_fail(const struct kn_pdoc *d, const char *pointer, bool at_key,
-    struct kn_err *e, const char *fmt, ...)
-{
-	char text[192], label[96], where[KN_POLICY_POINTER_MAX];
-	unsigned line, col;
-	va_list ap;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	kn_err_printable(label, sizeof label, d->label, (int)strlen(d->label));
-	kn_err_printable(where, 96, pointer, (int)strlen(pointer));
-	const char *colon = *pointer ? ": " : "";
-	if (d->text && kn_policy_locate(d->text, d->n, pointer, at_key, &line, &col))
-		return kn_err_set(e, KN_EK_CONFIG, "%s:%u:%u: %s%s%s", label, line, col,
-		    where, colon, text);
-	return kn_err_set(e, KN_EK_CONFIG, "%s: %s%s%s", label, where, colon, text);
-}
-
-static int
-fail_at(const struct kn_pdoc *d, int line, int col, struct kn_err *e, const char *text)
-{
-	char label[96], clean[160];
-	kn_err_printable(label, sizeof label, d->label, (int)strlen(d->label));
-	kn_err_printable(clean, sizeof clean, text, (int)strlen(text));
-	if (!d->text || line < 1)
-		return kn_err_set(e, KN_EK_CONFIG, "%s: %s", label, clean);
-	return kn_err_set(e, KN_EK_CONFIG, "%s:%d:%d: %s", label, line, col, clean);
-}
+/* ---- pointers ---- */
 
 bool
 kn_pointer_add(char dst[KN_POLICY_POINTER_MAX], const char *pointer, const char *name)
@@ -259,7 +228,7 @@ kn_pdoc_parse(struct kn_pdoc *d, struct kn_err *e)
 	json_error_t je;
 	size_t at = 0;
 	if (d->n >= 3 && memcmp(d->text, "\xef\xbb\xbf", 3) == 0)
-		return fail_at(d, 1, 1, e,
+		return kn_pdoc_fail_at(d, 1, 1, e,
 		    "starts with a byte order mark; save it as UTF-8 without one");
 	if (depth_of(d->text, d->n, KN_POLICY_DEPTH, &at) > KN_POLICY_DEPTH) {
 		int line = 1, col = 1;
@@ -268,13 +237,15 @@ kn_pdoc_parse(struct kn_pdoc *d, struct kn_err *e)
 				line++;
 				col = 0;
 			}
-		return fail_at(d, line, col, e, "too deep: more than 32 levels");
+		return kn_pdoc_fail_at(
+		    d, line, col, e, "too deep: more than 32 levels");
 	}
 	d->root = json_loadb(d->text, d->n, JSON_REJECT_DUPLICATES, &je);
 	if (!d->root)
-		return fail_at(d, je.line, je.column > 0 ? je.column : 1, e, je.text);
+		return kn_pdoc_fail_at(
+		    d, je.line, je.column > 0 ? je.column : 1, e, je.text);
 	if (!json_is_object(d->root))
-		return fail_at(d, 1, 1, e, "a policy is an object: { ... }");
+		return kn_pdoc_fail_at(d, 1, 1, e, "a policy is an object: { ... }");
 	return 0;
 }
 

@@ -15,7 +15,8 @@ kn_pmerge_init(struct kn_pmerge *m, struct kn_err *e)
 	m->doc = json_object();
 	m->origins = json_object();
 	m->groups = json_array();
-	if (m->doc && m->origins && m->groups)
+	m->texts = json_object();
+	if (m->doc && m->origins && m->groups && m->texts)
 		return 0;
 	kn_pmerge_fini(m);
 	return kn_err_set(e, KN_EK_HOST, "merge policies: out of memory");
@@ -27,6 +28,7 @@ kn_pmerge_fini(struct kn_pmerge *m)
 	json_decref(m->doc);
 	json_decref(m->origins);
 	json_decref(m->groups);
+	json_decref(m->texts);
 	memset(m, 0, sizeof *m);
 }
 
@@ -231,6 +233,9 @@ kn_pmerge_add(struct kn_pmerge *m, const struct kn_pdoc *d, struct kn_err *e)
 {
 	if (merge_groups(m, d, e) < 0 || merge_layers(m, d, e) < 0)
 		return -1;
+	/* For places in it; a label that is not UTF-8 goes without. */
+	if (d->text && !d->preset)
+		json_object_set_new(m->texts, d->label, json_stringn(d->text, d->n));
 	return merge(m, d, m->doc, d->root, "", e);
 }
 

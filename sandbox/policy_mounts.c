@@ -163,6 +163,7 @@ kn_policy_build_mounts(struct kn_pol *p, struct kn_err *e)
 {
 	struct kn_mount_list root = { 0 }, user = { 0 }, all = { 0 };
 	json_t *list = kn_pointer_get(p->doc, "/filesystem/mounts");
+	int rc = 0;
 	p->pub.fs.tmp_bytes = p->pub.fs.shm_bytes = 64ull << 20;
 	p->pub.fs.task_bytes = 256ull << 20;
 	p->pub.fs.tmp_inodes = 10000;
@@ -174,9 +175,9 @@ kn_policy_build_mounts(struct kn_pol *p, struct kn_err *e)
 		if (text(m, "tmpfs"))
 			build_tmpfs(p, m);
 		else if (build_mount(p, m, pointer, &user, e) < 0)
-			return -1;
+			rc = -1;
 	}
-	if (add_module(p, &user, e) < 0)
+	if (rc < 0 || add_module(p, &user, e) < 0)
 		return -1;
 	sort_by_depth(&user);
 	if (p->pub.fs.root == KN_ROOT_SYSTEM && kn_policy_root(p, &root, e) < 0)
