@@ -396,6 +396,27 @@ kn_cgroup_pids_now(struct kn_cgroup *g, uint32_t w)
 }
 
 int
+kn_cgroup_cpu_now(struct kn_cgroup *g, uint32_t w, uint64_t *out_ns)
+{
+	static const char key[] = "usage_usec ";
+	int t = tree_of(g, KN_CTL_CPU);
+	bool v2 = t >= 0 && g->tree[t].v2;
+	const char *at;
+	char buf[512];
+
+	if (t < 0 || g->w[w].leaf_fd[t] < 0 ||
+	    kn_cgroup_dir_read(g->w[w].leaf_fd[t], v2 ? "cpu.stat" : "cpuacct.usage",
+		buf, sizeof buf) <= 0)
+		return -1;
+	at = v2 ? strstr(buf, key) : buf;
+	if (!at)
+		return -1;
+	*out_ns =
+	    v2 ? strtoull(at + strlen(key), NULL, 10) * 1000 : strtoull(at, NULL, 10);
+	return 0;
+}
+
+int
 kn_cgroup_kill(struct kn_cgroup *g, uint32_t w)
 {
 	int t = tree_of(g, KN_CTL_KILL);

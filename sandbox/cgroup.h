@@ -60,6 +60,9 @@ int kn_cgroup_boot_fds(struct kn_cgroup *g, uint32_t w, int fds[KN_BOOT_FD_N],
 /* Bytes charged and processes counted now, 0 if not known. */
 uint64_t kn_cgroup_memory_now(struct kn_cgroup *g, uint32_t w);
 uint64_t kn_cgroup_pids_now(struct kn_cgroup *g, uint32_t w);
+/* Processor time that w has used so far, in nanoseconds; -1 if this machine does not
+ * count it. */
+int kn_cgroup_cpu_now(struct kn_cgroup *g, uint32_t w, uint64_t *out_ns);
 /* Kill everything in w; 0, or -1 if this machine has no cgroup.kill. */
 int kn_cgroup_kill(struct kn_cgroup *g, uint32_t w);
 /* After the reap: remove w's directories. */

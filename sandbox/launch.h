@@ -65,6 +65,11 @@ void kn_launch_release(struct kn_launcher *l, uint32_t w, struct kn_launched *lw
  * owned by the launcher. */
 const char *const *kn_launcher_argv(const struct kn_launcher *l);
 uint64_t kn_launcher_idle_memory(struct kn_launcher *l, uint32_t w);
+/* Processor time of all processes of worker w until now: what its cgroup has counted,
+ * or else the sum over those that live and those that they waited for. 0, or -1: there
+ * is nothing to read. */
+int kn_launch_cpu_now(
+    struct kn_launcher *l, uint32_t w, const struct kn_launched *lw, uint64_t *out_ns);
 /* Text for a worker that ended before it was ready: its stderr (made printable), exit
  * status and the likely cause turned into one error with a hint. */
 void kn_launch_explain(const struct kn_launcher *l, const char *stderr_text,

@@ -7,6 +7,7 @@
  *   launch_guard.c    what kills launchers when the supervisor has died
  *   launch_boot.c     the boot record
  *   launch_layers.c   enforced, degraded, absent, or refused
+ *   launch_cpu.c      what a worker has used of the processors
  *   launch_explain.c  a worker that ended before it was ready
  */
 #ifndef KN_SANDBOX_LAUNCH_INT_H

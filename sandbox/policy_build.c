@@ -272,12 +272,6 @@ build_module(struct kn_pol *p, struct kn_err *e)
 		return -1;
 	if (strlen(q->pool.module_at) <= strlen("/module/"))
 		return kn_pol_fail(p, "/pool/module", e, "is not the name of a file");
-	/* A call is not a process: nothing counts its CPU time apart. */
-	if (q->task.cpu_ms && kn_policy_named(q, "/limits/task/cpu_ms"))
-		return kn_pol_fail(p, "/limits/task/cpu_ms", e,
-		    "calls of a module have no CPU limit of their own; "
-		    "/timeouts/hard_ms (--timeout) ends them");
-	q->task.cpu_ms = 0;
 	return 0;
 }
 

@@ -213,6 +213,8 @@ act_publish(struct kn_sup *s, const struct kn_action *a)
 
 	if (!s->module)
 		kn_files_drop(e);
+	else if (e->task->limits.cpu_ms)
+		s->cpu_limits = true;
 	e->gen = a->gen;
 	e->attempt = a->attempt;
 	e->claimed = e->has_result = false;

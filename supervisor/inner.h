@@ -229,6 +229,7 @@ struct kn_sup {
 	uint64_t round_ns;	/* when the round of the loop began */
 	uint64_t look_ns; /* when the lane was looked at whose results are taken */
 	bool mute; /* one worker, calls: nobody else can take what it has claimed */
+	bool cpu_limits;	       /* some call has had a limit of processor time */
 	bool full_look;		       /* claims too, although there are no results */
 	uint64_t polled_ns;	       /* when descriptors were last looked at */
 	uint64_t no_spin_ns;	       /* until then waiting is sleeping */
@@ -308,6 +309,11 @@ uint32_t kn_call_take_abort(struct kn_wk *w);
 void kn_call_abort(struct kn_wk *w, struct kn_entry *e);
 /* The lane has it no more. */
 void kn_call_forget(struct kn_wk *w, struct kn_entry *e);
+
+/* call_cpu.c: when to look at what w's call has used of the processors, 0: never; and
+ * do it. */
+uint64_t kn_call_cpu_due(struct kn_wk *w, uint64_t now_ns);
+void kn_call_cpu_timer(struct kn_wk *w, uint64_t now_ns);
 
 /* view.c */
 /* It is ready: counted, logged, fed. */

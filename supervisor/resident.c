@@ -47,6 +47,7 @@ reset(struct kn_wk *w)
 	r->kill_by_ns = 0;
 	r->killed = KN_CAUSE_NONE;
 	memset(&r->ids, 0, sizeof r->ids);
+	memset(&r->cpu, 0, sizeof r->cpu);
 	r->backed = r->returned = r->payload_ns = 0;
 }
 

@@ -48,6 +48,17 @@ struct kn_abort_ids {
 	uint32_t at;
 };
 
+/* What the call that it is at has used of the processors; call_cpu.c. */
+struct kn_call_cpu {
+	bool on;	    /* something of it is watched: */
+	uint64_t due_ns;    /* when to look; 0: not before the next answer */
+	uint64_t results;   /* of the worker, when this began */
+	bool based;	    /* seen at work, and then its processes had used */
+	uint64_t base_ns;   /* this */
+	bool over;	    /* it is being ended for it: */
+	uint32_t task, gen; /* the call that had used too much */
+};
+
 struct kn_resident_wk {
 	/* the stub's */
 	bool up;    /* launched, and not known to be gone */
@@ -77,6 +88,7 @@ struct kn_resident_wk {
 	uint32_t *known; /* by function: the incarnation that has answered one */
 	uint32_t known_n;
 	struct kn_abort_ids ids;
+	struct kn_call_cpu cpu;
 	uint64_t backed;     /* of its submit area: bytes from the start */
 	uint64_t returned;   /* of its return area: bytes ever used */
 	uint64_t payload_ns; /* last use of either; 0: nothing to give back */

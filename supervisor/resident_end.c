@@ -2,6 +2,7 @@
  * it was at and for the sandbox around it; see resident.h.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -29,6 +30,27 @@ kn_resident_kill(struct kn_wk *w, enum kn_cause cause)
 	return kn_fd_send(w->lw.sock, &msg, sizeof msg, NULL, 0, 1) == 0;
 }
 
+/* The call that its processor time was all used up by, if that one has not been
+ * answered yet: also where its process says that it was at another one, or at none. */
+static struct kn_entry *
+guilty(struct kn_wk *w)
+{
+	struct kn_resident_wk *r = &w->res;
+	struct kn_entry *e = r->cpu.over && r->killed == KN_CAUSE_CPU
+				 ? kn_view_entry(w, r->cpu.task, r->cpu.gen)
+				 : NULL;
+
+	if (!e || !e->claimed)
+		return NULL;
+	if (!r->ended) /* the stub went with it; it is we who know why */
+		r->end = (struct kn_job_result){ .cause = KN_CAUSE_CPU,
+			.step = KN_EXEC_STARTED,
+			.wait_status = SIGKILL,
+			.ended_ns = kn_clock_now() };
+	r->ended = true;
+	return e;
+}
+
 /* What it was at, by its own word, which costs nobody but itself; how it ended, by the
  * stub's. */
 void
@@ -39,25 +61,32 @@ kn_resident_answer(struct kn_wk *w)
 		.now_ns = kn_clock_now(),
 		.worker = w->index,
 		.incarnation = w->incarnation };
-	struct kn_entry *e;
+	struct kn_entry *e, *over;
 	uint32_t task, gen;
-	uint64_t ns;
+	uint64_t ns = 0;
 
-	if (w->bad || !w->ready ||
-	    !kn_control_begun(w->slice.control, &task, &gen, &ns))
+	if (w->bad || !w->ready)
 		return;
-	e = kn_view_entry(w, task, gen);
+	over = guilty(w);
+	e = kn_control_begun(w->slice.control, &task, &gen, &ns)
+		? kn_view_entry(w, task, gen)
+		: NULL;
+	if (over && over != e) {
+		e = over;
+		ns = 0;
+	}
 	if (!e || !e->claimed)
 		return;
 	if (ns < e->published_ns)
 		ns = e->published_ns;
 	e->begun_ns = ns < ev.now_ns ? ns : ev.now_ns;
-	ev.task = task;
-	ev.gen = gen;
+	ev.task = e->index;
+	ev.gen = e->gen;
 	/* Its end is not known where the stub went too, and not its own where the
 	 * resident was stopped for a reason that is not this call's. It is lost, and
 	 * not to be run again unasked. */
-	if (!r->ended || r->killed == KN_CAUSE_STOP) {
+	if (!r->ended || r->killed == KN_CAUSE_STOP ||
+	    (r->killed == KN_CAUSE_CPU && !over)) {
 		ev.type = KN_EV_BEGUN;
 		ev.begun_ns = e->begun_ns;
 		kn_turn_feed(w->sup, &ev);

@@ -246,6 +246,7 @@ kn_line_keys(enum kn_line_keys which)
 		[KN_LINE_KEYS_CALL] = kn_line_call_keys,
 		[KN_LINE_KEYS_FILE] = kn_line_file_keys,
 		[KN_LINE_KEYS_LIMITS] = kn_line_limit_keys,
+		[KN_LINE_KEYS_CALL_LIMITS] = kn_line_call_limit_keys,
 		[KN_LINE_KEYS_TIMEOUTS] = kn_line_timeout_keys,
 	};
 

@@ -13,7 +13,7 @@
 enum { NAME_MAX_BYTES = 255 };
 
 const char *const kn_line_call_keys[] = { "id", "after", "call", "value", "array",
-	"bytes_b64", "path", "soft_default", "timeouts", NULL };
+	"bytes_b64", "path", "soft_default", "limits", "timeouts", NULL };
 
 static int
 read_name(struct kn_line_ctx *c, json_t *v)
@@ -89,6 +89,7 @@ int
 kn_line_call(struct kn_line_ctx *c)
 {
 	json_t *soft = json_object_get(c->root, "soft_default");
+	json_t *limits = json_object_get(c->root, "limits");
 	json_t *timeouts = json_object_get(c->root, "timeouts");
 
 	if (json_object_get(c->root, "argv"))
@@ -96,7 +97,8 @@ kn_line_call(struct kn_line_ctx *c)
 		    c, "/argv: a call and a command exclude each other");
 	if (kn_line_object(c, c->root, "", kn_line_call_keys) < 0 ||
 	    read_name(c, json_object_get(c->root, "call")) < 0 ||
-	    read_argument(c) < 0 || (timeouts && kn_line_timeouts(c, timeouts) < 0))
+	    read_argument(c) < 0 || (limits && kn_line_call_limits(c, limits) < 0) ||
+	    (timeouts && kn_line_timeouts(c, timeouts) < 0))
 		return -1;
 	if (!soft)
 		return 0;

@@ -39,10 +39,12 @@ int kn_line_base64(
 /* The fields "files", "limits", "timeouts". */
 int kn_line_files(struct kn_line_ctx *c, json_t *v);
 int kn_line_limits(struct kn_line_ctx *c, json_t *v);
+int kn_line_call_limits(struct kn_line_ctx *c, json_t *v);
 int kn_line_timeouts(struct kn_line_ctx *c, json_t *v);
 
 extern const char *const kn_line_file_keys[];
 extern const char *const kn_line_limit_keys[];
+extern const char *const kn_line_call_limit_keys[];
 extern const char *const kn_line_timeout_keys[];
 /* All keys of a line that is a call; and reading one. */
 extern const char *const kn_line_call_keys[];

@@ -47,6 +47,7 @@ number(struct kn_line_ctx *c, json_t *v, const char *at, bool size, uint64_t min
 
 const char *const kn_line_limit_keys[] = { "memory", "pids", "cpu_ms", "nofile",
 	"fsize", "stack", "core", "stdout", "stderr", NULL };
+const char *const kn_line_call_limit_keys[] = { "cpu_ms", NULL };
 const char *const kn_line_timeout_keys[] = { "queue_ms", "task_ms", "hard_ms",
 	"grace_ms", NULL };
 static const char *const keys_limits_outer[] = { "task", NULL };
@@ -74,8 +75,8 @@ read_limits(struct kn_line_ctx *c, json_t *v, const char *at, int from, int to)
 	return 0;
 }
 
-int
-kn_line_limits(struct kn_line_ctx *c, json_t *v)
+static int
+limits(struct kn_line_ctx *c, json_t *v, const char *const *keys)
 {
 	json_t *task;
 
@@ -84,9 +85,22 @@ kn_line_limits(struct kn_line_ctx *c, json_t *v)
 	task = json_object_get(v, "task");
 	if (!task)
 		return 0;
-	if (kn_line_object(c, task, "/limits/task", kn_line_limit_keys) < 0)
+	if (kn_line_object(c, task, "/limits/task", keys) < 0)
 		return -1;
 	return read_limits(c, task, "/limits/task", 0, KN_ASK_LIMITS_N);
+}
+
+int
+kn_line_limits(struct kn_line_ctx *c, json_t *v)
+{
+	return limits(c, v, kn_line_limit_keys);
+}
+
+/* The others are those of its process, which other calls are in as well. */
+int
+kn_line_call_limits(struct kn_line_ctx *c, json_t *v)
+{
+	return limits(c, v, kn_line_call_limit_keys);
 }
 
 int

@@ -197,6 +197,8 @@ own_timers(struct kn_sup *s, uint64_t now)
 	kn_stream_watch_late(s, now);
 	for (uint32_t i = 0; s->module && i < s->worker_n; i++)
 		kn_resident_timer(&s->wk[i], now);
+	for (uint32_t i = 0; s->cpu_limits && i < s->worker_n; i++)
+		kn_call_cpu_timer(&s->wk[i], now);
 	if (s->flush_by_ns && s->flush_by_ns <= now)
 		kn_relay_abandon(s);
 	if (s->tick_ns && s->tick_ns <= now) {
@@ -282,7 +284,7 @@ next_deadline(struct kn_sup *s, uint64_t now)
 	bool waiting = false;
 
 	for (uint32_t i = 0; i < s->worker_n; i++) {
-		const struct kn_wk *w = &s->wk[i];
+		struct kn_wk *w = &s->wk[i];
 
 		if (!w->live)
 			continue;
@@ -290,6 +292,8 @@ next_deadline(struct kn_sup *s, uint64_t now)
 			earliest(&d, w->gone_by_ns);
 		if (s->module)
 			earliest(&d, kn_resident_due(w));
+		if (s->cpu_limits)
+			earliest(&d, kn_call_cpu_due(w, now));
 		waiting |= w->outstanding > 0;
 	}
 	s->watchdog_ns = waiting ? now + KN_DOORBELL_MS * KN_MS_NS : 0;

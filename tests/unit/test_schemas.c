@@ -255,6 +255,8 @@ schema_has_the_keys_of_the_reader(void **state)
 	same_keys(at(s, "$defs call properties"), KN_LINE_KEYS_CALL);
 	same_keys(
 	    at(s, "$defs call properties timeouts properties"), KN_LINE_KEYS_TIMEOUTS);
+	same_keys(at(s, "$defs call properties limits properties task properties"),
+	    KN_LINE_KEYS_CALL_LIMITS);
 	same_keys(at(s, "$defs file properties"), KN_LINE_KEYS_FILE);
 	same_keys(at(s, "$defs task properties limits properties task properties"),
 	    KN_LINE_KEYS_LIMITS);
