@@ -15,14 +15,15 @@ static const struct verb {
 	int (*run)(int argc, char **argv); /* argv[0] is the verb */
 } verbs[] = {
 	{ "list", "", "the presets", kn_policy_list_main },
-	{ "show", "[NAME|FILE...]", "the merged document", kn_policy_show_main },
+	{ "show", "[NAME|FILE...]", "the merged policy, who set what",
+	    kn_policy_show_main },
 	{ "check", "[NAME|FILE...]", "is it valid?", kn_policy_check_main },
+	{ "diff", "NAME|FILE NAME|FILE", "what differs", kn_policy_diff_main },
+	{ "schema", "", "the JSON Schema of a policy", kn_policy_schema_main },
 	/* Known, so that asking for one is answered by more than "unknown". */
 	{ "explain", NULL, NULL, NULL },
-	{ "diff", NULL, NULL, NULL },
 	{ "export", NULL, NULL, NULL },
 	{ "learn", NULL, NULL, NULL },
-	{ "schema", NULL, NULL, NULL },
 };
 enum { VERB_N = sizeof verbs / sizeof *verbs };
 
@@ -41,9 +42,10 @@ kn_policy_help(void)
 	n += snprintf(text + n, sizeof text - (size_t)n,
 	    "\n"
 	    "  --policy NAME|FILE     as with run; repeatable\n"
-	    "  --set /PTR=VALUE       as with run; repeatable\n\n"
+	    "  --set /PTR=VALUE       as with run; repeatable\n"
+	    "  --json                 of show: the plain document, for programs\n\n"
 	    "Several names are merged in order, later ones win; none means: default.\n"
-	    "Exit: 0 fine, 1 check found something, 125 usage.\n");
+	    "Exit: 0 fine, 1 check found something or two differ, 125 usage.\n");
 	return kn_say_out(NULL, text, (size_t)n) < 0 ? KN_EXIT_OURS : KN_EXIT_OK;
 }
 

@@ -211,6 +211,13 @@ void kn_policy_notes_fini(struct kn_policy_notes *notes);
 void kn_policy_free(struct kn_policy *p);
 /* The merged document as pretty JSON (malloc'ed), for --dry-run. */
 char *kn_policy_text(const struct kn_policy *p);
+/* The same for readers: beside each value who set it, as "my.json:7" or "preset judge",
+ * and the hash (malloc'ed). */
+char *kn_policy_listing(const struct kn_policy *p);
+/* What differs, with both origins (malloc'ed); "" if nothing does. */
+char *kn_policy_compare(const struct kn_policy *a, const struct kn_policy *b);
+/* The JSON Schema of a policy document (malloc'ed text). */
+char *kn_policy_schema(void);
 /* The JSON of the value at pointer (malloc'ed); NULL: none there. */
 char *kn_policy_value(const struct kn_policy *p, const char *pointer);
 /* The text at pointer (borrowed) if it is one, or NULL. */

@@ -11,6 +11,7 @@
  *   policy_mounts.c mounts of the caller; policy_root.c the system root
  *   policy_limits.c sizes, durations, a task's own limits
  *   policy_schema.c the table -> JSON Schema
+ *   policy_show.c   a policy with origins, and two beside one another
  */
 #ifndef KN_SANDBOX_POLICY_INT_H
 #define KN_SANDBOX_POLICY_INT_H
@@ -129,6 +130,7 @@ struct kn_pmerge {
 	json_t *doc, *origins; /* pointer -> "label" or "label:/pointer" */
 	json_t *groups;	       /* effective seccomp groups */
 	json_t *texts;	       /* label -> the text of that file */
+	json_t *from;	       /* layer or group -> origin, as origins have it */
 	uint32_t require, allow;
 };
 int kn_pmerge_init(struct kn_pmerge *m, struct kn_err *e);
@@ -164,8 +166,5 @@ int kn_mount_add(
     struct kn_mount_list *l, struct kn_mount m, struct kn_pmem *mem, struct kn_err *e);
 /* The read-only system directories and a minimal /etc of this machine. */
 int kn_policy_root(struct kn_pol *p, struct kn_mount_list *l, struct kn_err *e);
-
-/* The JSON Schema of a policy document (malloc'ed text). */
-char *kn_policy_schema(void);
 
 #endif

@@ -16,7 +16,8 @@ kn_pmerge_init(struct kn_pmerge *m, struct kn_err *e)
 	m->origins = json_object();
 	m->groups = json_array();
 	m->texts = json_object();
-	if (m->doc && m->origins && m->groups && m->texts)
+	m->from = json_object();
+	if (m->doc && m->origins && m->groups && m->texts && m->from)
 		return 0;
 	kn_pmerge_fini(m);
 	return kn_err_set(e, KN_EK_HOST, "merge policies: out of memory");
@@ -29,6 +30,7 @@ kn_pmerge_fini(struct kn_pmerge *m)
 	json_decref(m->origins);
 	json_decref(m->groups);
 	json_decref(m->texts);
+	json_decref(m->from);
 	memset(m, 0, sizeof *m);
 }
 
@@ -38,16 +40,24 @@ no_memory(struct kn_err *e)
 	return kn_err_set(e, KN_EK_HOST, "merge policies: out of memory");
 }
 
+/* Whose the value at `from` in d is. */
+static json_t *
+origin_of(const struct kn_pdoc *d, const char *from)
+{
+	json_t *s = d->text && !d->preset ? json_sprintf("%s:%s", d->label, from)
+					  : json_string(d->label);
+	/* A label may not be UTF-8. */
+	return s ? s : json_string("a policy file");
+}
+
 /* `at` is where the value lands, `from` where it stood in d. */
 static int
 set_origin(struct kn_pmerge *m, const struct kn_pdoc *d, const char *at,
     const char *from, struct kn_err *e)
 {
-	json_t *s = d->text && !d->preset ? json_sprintf("%s:%s", d->label, from)
-					  : json_string(d->label);
-	if (!s) /* a label that is not UTF-8 */
-		s = json_string("a policy file");
-	return json_object_set_new(m->origins, at, s) < 0 ? no_memory(e) : 0;
+	return json_object_set_new(m->origins, at, origin_of(d, from)) < 0
+		   ? no_memory(e)
+		   : 0;
 }
 
 static void
@@ -162,6 +172,10 @@ merge_groups(struct kn_pmerge *m, const struct kn_pdoc *d, struct kn_err *e)
 				continue;
 			if (json_array_append(m->groups, v) < 0)
 				return no_memory(e);
+			char at[64];
+			snprintf(at, sizeof at, "/seccomp/groups/%s/%zu",
+			    pass == 0 ? "replace" : "add", i);
+			json_object_set_new(m->from, name, origin_of(d, at));
 		}
 	}
 	for (size_t i = 0; i < json_array_size(remove); i++) {
@@ -203,6 +217,29 @@ names_memory(const json_t *root)
 	return false;
 }
 
+/* Where d names a layer: in a list, or by asking for what needs it. */
+static json_t *
+layer_origin(const struct kn_pdoc *d, enum kn_layer l, uint32_t listed)
+{
+	static const char *const lists[] = { "require", "allow_degraded" };
+	static const char *const memory[] = { "/limits/task/memory",
+		"/limits/worker/memory" };
+	for (int i = 0; i < 2 && (listed & (1u << l)); i++) {
+		json_t *a = json_object_get(d->root, lists[i]);
+		for (size_t at = 0; at < json_array_size(a); at++) {
+			const char *s = json_string_value(json_array_get(a, at));
+			if (kn_layer_by_name(s) == (int)l) {
+				char from[40];
+				snprintf(from, sizeof from, "/%s/%zu", lists[i], at);
+				return origin_of(d, from);
+			}
+		}
+	}
+	if (l != KN_LAYER_CG_MEMORY)
+		return origin_of(d, "/landlock");
+	return origin_of(d, memory[!kn_pointer_get(d->root, memory[0])]);
+}
+
 static int
 merge_layers(struct kn_pmerge *m, const struct kn_pdoc *d, struct kn_err *e)
 {
@@ -223,6 +260,10 @@ merge_layers(struct kn_pmerge *m, const struct kn_pdoc *d, struct kn_err *e)
 		named |= 1u << KN_LAYER_CG_MEMORY;
 	if (json_is_string(landlock) && strcmp(json_string_value(landlock), "on") == 0)
 		named |= 1u << KN_LAYER_LANDLOCK;
+	for (uint32_t l = 0; l < KN_LAYER_N; l++)
+		if ((named | may) & (1u << l))
+			json_object_set_new(m->from, kn_layer_name((enum kn_layer)l),
+			    layer_origin(d, (enum kn_layer)l, req | may));
 	m->require = (m->require | named) & ~may;
 	m->allow = (m->allow & ~named) | may;
 	return 0;
@@ -250,6 +291,21 @@ layer_list(uint32_t bits)
 	return a;
 }
 
+/* The origins of a list whose elements are named in `from`. */
+static void
+list_origins(struct kn_pmerge *m, const char *pointer)
+{
+	json_t *a = kn_pointer_get(m->doc, pointer);
+	char at[64];
+	for (size_t i = 0; i < json_array_size(a); i++) {
+		json_t *s =
+		    json_object_get(m->from, json_string_value(json_array_get(a, i)));
+		snprintf(at, sizeof at, "%s/%zu", pointer, i);
+		if (s)
+			json_object_set(m->origins, at, s);
+	}
+}
+
 int
 kn_pmerge_end(struct kn_pmerge *m, struct kn_err *e)
 {
@@ -266,5 +322,8 @@ kn_pmerge_end(struct kn_pmerge *m, struct kn_err *e)
 	    json_object_set_new(m->doc, "require", layer_list(m->require)) < 0 ||
 	    json_object_set_new(m->doc, "allow_degraded", layer_list(m->allow)) < 0)
 		return no_memory(e);
+	list_origins(m, "/require");
+	list_origins(m, "/allow_degraded");
+	list_origins(m, "/seccomp/groups/replace");
 	return 0;
 }

@@ -21,4 +21,53 @@ for p in $("$KS_REAL" policy list); do
 	ks policy check "$p"
 	like "$rc:$(cat "$T/out")" '^0:ok sha256:[0-9a-f]{64}$' "policy check: preset $p"
 done
+
+# Who set what: a preset, a line of a file, a flag.
+cat >"$T/a.json" <<'E'
+{ "version": 1, "extends": "judge",
+  "limits": { "task": { "memory": "256M" } },
+  "filesystem": { "mounts": [
+    { "dir": "/data" } ] },
+  "allow_degraded": ["cgroup.memory"],
+  "seccomp": { "groups": {
+     "add": ["@aio"] } } }
+E
+ks policy show "$T/a.json" --set /limits/task/pids=7
+shown() { # ERE NAME
+	like "$(cat "$T/out")" "$1" "policy show: $2"
+}
+shown '"memory": "256M", +.*/a\.json:2$' "a value of a file has its line"
+shown '"pids": 7, +--set$' "a value of a flag"
+shown '"cpu_ms": 10000, +preset judge$' "a value of a preset"
+shown '\{"dir": "/data"\} +.*/a\.json:4$' "an element of a list"
+shown '"@aio" +.*/a\.json:7$' "a group that was added"
+shown '"cgroup\.memory",? +.*/a\.json:5$' "a layer that may be degraded"
+hash=$(tail -n 1 "$T/out")
+like "$hash" '^sha256:[0-9a-f]{64}$' "policy show: the hash"
+ks policy check "$T/a.json" --set /limits/task/pids=7
+is "$(cat "$T/out")" "ok $hash" "and it is the policy's"
+ks policy show --json "$T/a.json"
+cp "$T/out" "$T/merged.json"
+is "$(js "$T/out" 'L[0]["limits"]["task"]["memory"]')" 256M "policy show --json is plain JSON"
+ks policy diff "$T/a.json" "$T/merged.json"
+is "$rc:$(cat "$T/out" "$T/err")" "0:" "the merged document is the same policy: diff 0, nothing said"
+ks policy diff "$T/a.json" judge
+is $rc 1 "policy diff: 1 where two differ"
+is "$(sed 's|/[^ ]*/a.json|a.json|;s/   */  /g' "$T/out")" '/allow_degraded
+  - "cgroup.memory"  a.json:5
+/filesystem/mounts
+  - {"dir": "/data"}  a.json:4
+/limits/task/memory
+  - "256M"  a.json:2
+  + "512M"  preset judge
+/require
+  + "cgroup.memory"  preset judge
+/seccomp/groups/replace
+  - "@aio"  a.json:7' "policy diff: each value that differs, of both, with its origin"
+ks policy diff judge nosuch
+is "$rc:$(cat "$T/out")" 125: "policy diff: a policy that is none"
+ks policy diff judge
+like "$rc:$(cat "$T/err")" '^125:.*two policies' "policy diff: of two"
+ks policy schema
+ok "policy schema prints what is installed" cmp "$T/out" policies/schemas/policy.schema.json
 done_testing
