@@ -13,6 +13,7 @@ struct kn_bench_calls {
 	unsigned warm, n;
 	unsigned pace_ms; /* one call each, 0: the next when one is answered */
 	bool no_steal, shared;
+	int claim;	      /* where shared: enum kn_claim_how */
 	struct kn_series *us; /* of each call, NULL: not wanted */
 	double ms;	      /* out: of all n */
 };

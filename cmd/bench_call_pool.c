@@ -214,7 +214,9 @@ kn_bench_calls(struct kn_bench *b, struct kn_bench_calls *c, struct kn_err *e)
 		.handle_signals = true,
 		.no_steal = c->no_steal,
 		.steal_set = c->shared,
-		.steal = KN_STEAL_SHARED };
+		.steal = KN_STEAL_SHARED,
+		.claim_set = c->shared,
+		.claim = c->claim };
 	struct kn_policy *p = NULL;
 	int rc = -1;
 

@@ -1,7 +1,7 @@
 /* cmd/bench_claim.c: M15: tasks a second through one shared submit bank, claimed by
  * dekker beside cas-mask, by 2 to 31 processes spread over the CPUs there are. No
  * sandboxes and no work in the tasks: what is measured is the claim, with the answers'
- * way back.
+ * way back. And the same through whole pools of modules, where the claim is a part.
  */
 #include <errno.h>
 #include <sched.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cmd/bench.h"
+#include "cmd/bench_call.h"
 #include "ipc/arena.h"
 #include "ipc/claim.h"
 #include "ipc/clock.h"
@@ -21,8 +22,10 @@
 #include "ipc/offer.h"
 
 enum { RUN_MS = 120, QUICK_MS = 15, WARM_MS = 10, BUDGET_MS = 6000, TASKS = 1 << 16 };
+enum { CALLS = 200000, UNDER_WAY = 256 };
 
 static const uint32_t claimants[] = { 2, 4, 8, 16, 31 };
+static const uint32_t pools[] = { 2, 4, 8, 31 };
 
 struct run {
 	struct kn_arena arena;
@@ -211,8 +214,8 @@ open_run(struct run *r, enum kn_claim_how how, uint32_t n, struct kn_err *e)
 
 /* Tasks a second. */
 static int
-measure(const struct kn_bench *b, enum kn_claim_how how, uint32_t n,
-    struct kn_series *out, struct kn_err *e)
+measure(struct kn_bench *b, enum kn_claim_how how, uint32_t n, struct kn_series *out,
+    struct kn_err *e)
 {
 	static struct run r;
 	struct kn_err late = { 0 };
@@ -237,31 +240,72 @@ measure(const struct kn_bench *b, enum kn_claim_how how, uint32_t n,
 	return rc;
 }
 
+/* ---- a pool of modules ---- */
+
+/* No-ops a second. */
+static int
+measure_pool(struct kn_bench *b, enum kn_claim_how how, uint32_t n,
+    struct kn_series *out, struct kn_err *e)
+{
+	struct kn_bench_calls c = { .name = "nothing",
+		.workers = n,
+		.shared = true,
+		.claim = how,
+		.depth = UNDER_WAY,
+		.warm = UNDER_WAY,
+		.n = b->quick ? CALLS / 20 : CALLS };
+
+	if (kn_bench_calls(b, &c, e) < 0)
+		return -1;
+	kn_series_add(out, c.n / c.ms * 1e3);
+	return 0;
+}
+
+static void
+compare(struct kn_bench *b, uint32_t n, struct kn_bench_row *row,
+    int (*one)(struct kn_bench *, enum kn_claim_how, uint32_t, struct kn_series *,
+	struct kn_err *))
+{
+	struct kn_series dekker = { 0 }, mask = { 0 };
+	uint64_t t0 = kn_clock_now();
+	struct kn_err e = { 0 };
+	int rc = 0;
+
+	for (unsigned k = 0; rc == 0 && kn_bench_another(b, k, t0, BUDGET_MS); k++) {
+		/* by turns: whoever comes second may find a warmer machine */
+		rc = k % 2 ? one(b, KN_CLAIM_CAS_MASK, n, &mask, &e)
+			   : one(b, KN_CLAIM_DEKKER, n, &dekker, &e);
+		if (rc == 0)
+			rc = k % 2 ? one(b, KN_CLAIM_DEKKER, n, &dekker, &e)
+				   : one(b, KN_CLAIM_CAS_MASK, n, &mask, &e);
+	}
+	if (rc < 0)
+		kn_bench_note(row, "%s", e.msg);
+	kn_bench_note(
+	    row, "auto is %s", kn_claim_how_name(kn_claim_how_of(KN_CLAIM_AUTO)));
+	kn_bench_compare(row, &dekker, &mask, "cas-mask");
+	kn_series_fini(&dekker);
+	kn_series_fini(&mask);
+}
+
 void
 kn_bench_claim(struct kn_bench *b)
 {
 	for (size_t i = 0; i < sizeof claimants / sizeof *claimants; i++) {
 		uint32_t n = claimants[i];
-		struct kn_bench_row *row = kn_bench_row(b, "M15", "task/s",
-		    "claims by dekker, %u claimants, regions of %u", n,
-		    kn_claim_width(n, 0));
-		struct kn_series dekker = { 0 }, mask = { 0 };
-		uint64_t t0 = kn_clock_now();
-		struct kn_err e = { 0 };
-		int rc = 0;
 
-		for (unsigned k = 0; rc == 0 && kn_bench_another(b, k, t0, BUDGET_MS);
-		     k++) {
-			rc = measure(b, KN_CLAIM_DEKKER, n, &dekker, &e);
-			if (rc == 0)
-				rc = measure(b, KN_CLAIM_CAS_MASK, n, &mask, &e);
-		}
-		if (rc < 0)
-			kn_bench_note(row, "%s", e.msg);
-		kn_bench_note(row, "auto is %s",
-		    kn_claim_how_name(kn_claim_how_of(KN_CLAIM_AUTO)));
-		kn_bench_compare(row, &dekker, &mask, "cas-mask");
-		kn_series_fini(&dekker);
-		kn_series_fini(&mask);
+		compare(b, n,
+		    kn_bench_row(b, "M15", "task/s",
+			"claims by dekker, %u claimants, regions of %u", n,
+			kn_claim_width(n, 0)),
+		    measure);
+	}
+	for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) {
+		if (kn_bench_ending(b))
+			return;
+		compare(b, pools[i],
+		    kn_bench_row(b, "M15", "call/s",
+			"no-op calls, %u workers that claim by dekker", pools[i]),
+		    measure_pool);
 	}
 }
