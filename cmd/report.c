@@ -19,17 +19,38 @@ number(uint64_t n)
 	return json_integer((json_int_t)n);
 }
 
-/* If it is not UTF-8, made printable. */
+/* One line, which may name what is not UTF-8. */
 static json_t *
-words(const char *text)
+message(const char *text)
 {
-	json_t *v = json_string(text);
 	char clean[1024];
 
-	if (v)
-		return v;
 	kn_err_printable(clean, sizeof clean, text, (int)strnlen(text, 1000));
 	return json_string(clean);
+}
+
+/* How waiting tasks got to idle workers, and why so. */
+static json_t *
+steal(const struct knit_pool *pool)
+{
+	json_t *o = json_object();
+	const char *claim = knit_pool_fact(pool, "claim");
+	int r;
+
+	r = set(o, "mode", json_string(knit_pool_fact(pool, "steal")));
+	r |= set(o, "reason", json_string(knit_pool_fact(pool, "steal-why")));
+	if (claim) {
+		const char *lanes = knit_pool_fact(pool, "region-lanes");
+
+		r |= set(o, "claim", json_string(claim));
+		r |= set(
+		    o, "claim_reason", json_string(knit_pool_fact(pool, "claim-why")));
+		r |= set(o, "region_lanes", number(strtoul(lanes, NULL, 10)));
+	}
+	if (r == 0)
+		return o;
+	json_decref(o);
+	return NULL;
 }
 
 static json_t *
@@ -71,11 +92,13 @@ kn_report_summary(const struct kn_report_batch *b, size_t *out_n)
 	r |= set(root, "failed_launches", number(b->failed_launches));
 	r |= set(root, "doorbell_missed", number(b->doorbell_missed));
 	r |= set(root, "signal", b->signal ? json_integer(b->signal) : json_null());
-	r |= set(root, "error", b->error[0] ? words(b->error) : json_null());
+	r |= set(root, "error", b->error[0] ? message(b->error) : json_null());
 	if (b->policy)
 		r |= set(root, "policy", json_string(b->policy));
-	if (b->pool)
+	if (b->pool) {
+		r |= set(root, "steal", steal(b->pool));
 		r |= set(root, "layers", layers(b->pool));
+	}
 	if (r == 0)
 		text =
 		    json_dumps(root, JSON_COMPACT | (b->ascii ? JSON_ENSURE_ASCII : 0));

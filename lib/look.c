@@ -64,6 +64,19 @@ knit_pool_layer(const struct knit_pool *p, const char *layer)
 	return at < 0 ? NULL : kn_layer_state_name(kn_sup_layers(p->sup)->state[at]);
 }
 
+/* Widths are powers of two, 32 at most: fixed texts, whoever keeps them. */
+static const char *
+claim(const struct knit_pool *p, const char *name)
+{
+	static const char *const width[] = { "1", "2", "4", "8", "16", "32" };
+	uint32_t lanes = 0;
+	const char *why, *how = kn_sup_claim(p->sup, &why, &lanes);
+
+	if (!how || strcmp(name, "claim") == 0)
+		return how;
+	return strcmp(name, "claim-why") == 0 ? why : width[__builtin_ctz(lanes)];
+}
+
 const char *
 knit_pool_fact(const struct knit_pool *p, const char *name)
 {
@@ -79,6 +92,9 @@ knit_pool_fact(const struct knit_pool *p, const char *name)
 		(void)kn_sup_steal(p->sup, &why);
 		return why;
 	}
+	if (strcmp(name, "claim") == 0 || strcmp(name, "claim-why") == 0 ||
+	    strcmp(name, "region-lanes") == 0)
+		return claim(p, name);
 	if (strcmp(name, "lanes") == 0)
 		return kn_sup_shares(p->sup) ? "shared" : "private";
 	return strcmp(name, "policy") == 0 ? knit_policy_hash(p->policy) : NULL;

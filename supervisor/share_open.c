@@ -45,6 +45,19 @@ kn_share_choose(struct kn_sup *s, uint32_t workers, struct kn_err *e)
 	return 0;
 }
 
+const char *
+kn_sup_claim(const struct kn_sup *s, const char **out_why, uint32_t *out_region_lanes)
+{
+	if (!s->share)
+		return NULL;
+	*out_why = s->claim != KN_CLAIM_AUTO ? "asked for"
+		   : s->share->how == KN_CLAIM_DEKKER
+		       ? "no worker writes what another one writes, and it is no slower"
+		       : "it is the faster one here";
+	*out_region_lanes = s->share->width;
+	return kn_claim_how_name(s->share->how);
+}
+
 void
 kn_share_configure(struct kn_pool_config *c)
 {

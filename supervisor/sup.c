@@ -201,16 +201,18 @@ static void
 log_host(const struct kn_sup *s, uint32_t workers)
 {
 	const struct kn_layers *l = kn_launcher_layers(s->launcher);
+	const char *why, *claim;
+	uint32_t lanes;
 
+	claim = kn_sup_claim(s, &why, &lanes);
 	KN_LOG(&s->log, KN_NS_HOST, KN_LOG_POOL,
 	    "workers=%u window=%u cpus=%u root=%d bwrap=%s lanes=%s steal=%s (%s)",
 	    workers, s->task_max, s->host->cpus, s->host->root, s->host->bwrap,
 	    s->share ? "shared" : "private", kn_steal_name(s->steal), s->steal_why);
 	if (s->share)
 		KN_LOG(&s->log, KN_NS_HOST, KN_LOG_POOL,
-		    "claim=%s banks=%u claimants=%u region_lanes=%u",
-		    kn_claim_how_name(s->share->how), s->share->bank_n,
-		    s->share->bank_size, s->share->width);
+		    "claim=%s banks=%u claimants=%u region_lanes=%u (%s)", claim,
+		    s->share->bank_n, s->share->bank_size, lanes, why);
 	for (int i = 0; i < KN_LAYER_N; i++)
 		KN_LOG(&s->log, KN_NS_SANDBOX, KN_LOG_POOL, "layer %s %s",
 		    kn_layer_name((enum kn_layer)i), kn_layer_state_name(l->state[i]));

@@ -118,6 +118,9 @@ void kn_sup_count(const struct kn_sup *s, struct kn_sup_counts *out);
 const char *kn_sup_remark(const struct kn_sup *s);
 /* How tasks get to other workers, as decided; *out_why, if asked for: the reason. */
 const char *kn_sup_steal(const struct kn_sup *s, const char **out_why);
+/* How workers claim from it, why so, and how many slots together; NULL: they do not. */
+const char *kn_sup_claim(
+    const struct kn_sup *s, const char **out_why, uint32_t *out_region_lanes);
 bool kn_sup_shares(const struct kn_sup *s); /* workers claim from one lane */
 /* A debug line of the submitter's. From any thread: it is one write. */
 void kn_sup_note(const struct kn_sup *s, const char *ns, const char *text);

@@ -37,6 +37,8 @@ done
 for id in M8 M9 M13; do
 	is "$(j "any('ours' in r for r in R if r['id'] == '$id')")" True "$id: a figure was measured"
 done
+is "$(j 'sorted({int(r["measure"].split(", ")[1].split()[0]) for r in R if r["id"] == "M15" and "workers" in r["measure"] and "ratio" in r})')" \
+	"[2, 4, 8, 31]" "M15: in pools of modules as well"
 # An idle pool that does something is a bug, on any machine: no timed assertion. What
 # modules take is watched where no cgroup limits it: they may go on between calls.
 is "$(j '{r["ours"] for r in R if r["measure"].startswith("idle pool, context switches")}')" "{0.0}" \

@@ -22,6 +22,13 @@ KNIT_STEAL=shared KNIT_STEAL_CLAIM=cas-mask ks run --debug host --module "$basic
 like "$(cat "$T/err")" "claim=cas-mask banks=1 claimants=5 region_lanes=4" "the environment says it too"
 KNIT_STEAL=shared ks run --debug host --module "$basic" --call nothing --workers 2 --steal off
 is "$(chosen)" "private off: asked for" "an option comes before the environment"
+printf '{"id":"a","call":"nothing"}\n' >"$T/tasks"
+stolen() { # OPTIONS...: what a batch's report says of it
+	ks run --module "$basic" --workers 2 --tasks "$T/tasks" --report "$T/report" "$@"
+	js "$T/report" '(lambda s: [s["mode"], s.get("claim"), s.get("region_lanes"), bool(s["reason"]), bool(s.get("claim_reason"))])(L[0]["steal"])'
+}
+is "$(stolen --steal shared)" "['shared', 'dekker', 8, True, True]" "a report says how, by which claim, how wide and why"
+is "$(stolen)" "['brokered', None, None, True, False]" "and of lanes of their own no more than there is"
 KNIT_STEAL=both ks run --module "$basic" --call nothing
 is $rc 125 "KNIT_STEAL: another word is refused"
 KNIT_STEAL_CLAIM=both ks run --module "$basic" --call nothing
