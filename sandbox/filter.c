@@ -30,9 +30,9 @@ struct program {
 	struct kn_bpf b;
 	struct range {
 		uint32_t from;
-		int nr; /* whose decisions; -1: ret */
+		const struct kn_fcall *call; /* whose decisions; NULL: ret */
 		uint32_t ret;
-	} ranges[KN_NR_MAX + 2];
+	} ranges[2 * KN_NR_MAX + 2];
 	size_t range_n;
 };
 
@@ -115,9 +115,7 @@ decisions(struct kn_bpf *b, const struct kn_fcall *c)
 static uint32_t
 leaf(struct program *p, const struct range *r)
 {
-	if (r->nr < 0)
-		return kn_bpf_ret(&p->b, r->ret);
-	return decisions(&p->b, &p->t->calls[r->nr]);
+	return r->call ? decisions(&p->b, r->call) : kn_bpf_ret(&p->b, r->ret);
 }
 
 static uint32_t
@@ -131,18 +129,21 @@ tree(struct program *p, size_t lo, size_t hi)
 	return kn_bpf_jump(&p->b, BPF_JGE, p->ranges[mid].from, right, left);
 }
 
-/* What this program says about a number; the other one has the rest to say. */
+/* What this program says about a number; the other one has the rest to say. The stub
+ * makes its calls by native numbers only. */
 static struct range
-range_of(const struct program *p, int nr)
+range_of(const struct program *p, const struct kn_ftable *t, uint32_t nr)
 {
-	const struct kn_fcall *c = &p->t->calls[nr];
-	struct range r = { (uint32_t)nr, -1, SECCOMP_RET_ALLOW };
-	if (p->stub[nr] != p->cell || kn_fcall_is_plain_allow(c))
+	const struct kn_fcall *c = &t->calls[nr];
+	uint32_t mark = t->abi == KN_ABI_X32 ? KN_NR_X32 : 0;
+	struct range r = { nr | mark, NULL, SECCOMP_RET_ALLOW };
+	bool stub = t->abi == KN_ABI_NATIVE && p->stub[nr];
+	if (stub != p->cell || kn_fcall_is_plain_allow(c))
 		return r;
 	if (c->n == 1)
 		r.ret = c->v[0].ret;
 	else
-		r.nr = nr;
+		r.call = c;
 	return r;
 }
 
@@ -150,7 +151,7 @@ static void
 add_range(struct program *p, struct range r)
 {
 	const struct range *last = p->range_n ? &p->ranges[p->range_n - 1] : NULL;
-	if (last && last->nr < 0 && r.nr < 0 && last->ret == r.ret)
+	if (last && !last->call && !r.call && last->ret == r.ret)
 		return;
 	p->ranges[p->range_n++] = r;
 }
@@ -170,23 +171,48 @@ answer_probe(struct kn_bpf *b, uint32_t start)
 	return kn_bpf_jump(b, BPF_JEQ, nr, at, start);
 }
 
-static int
-compile(struct program *p, void **out, uint32_t *out_n, struct kn_err *e)
+static void
+add_table(struct program *p, const struct kn_ftable *t)
 {
-	for (int nr = 0; nr < KN_NR_MAX; nr++)
-		add_range(p, range_of(p, nr));
+	for (uint32_t nr = 0; nr < KN_NR_MAX; nr++)
+		add_range(p, range_of(p, t, nr));
+}
+
+/* The tree over all numbers of one architecture; x32's are the native one's. */
+static uint32_t
+arch_tree(struct program *p, const struct kn_ftable *t)
+{
+	const struct kn_ftable *x32 = t->other[KN_ABI_X32];
+	const struct range no = { KN_NR_X32 + (x32 ? KN_NR_MAX : 0), NULL,
+		SECCOMP_RET_ERRNO | ENOSYS };
+	p->range_n = 0;
+	add_table(p, t);
 	if (!p->cell) {
-		add_range(p, (struct range){ KN_NR_MAX, -1, p->t->unlisted });
 		add_range(
-		    p, (struct range){ 0x40000000, -1, SECCOMP_RET_ERRNO | ENOSYS });
+		    p, (struct range){ KN_NR_MAX, NULL, kn_ftable_beyond(t).ret });
+		if (x32)
+			add_table(p, x32);
+		if (t->abi == KN_ABI_NATIVE)
+			add_range(p, no);
 	}
 	uint32_t at = tree(p, 0, p->range_n - 1);
 	if (p->cell)
 		at = answer_probe(&p->b, at);
-	at = kn_bpf_load(&p->b, (uint32_t)offsetof(struct seccomp_data, nr), at);
-	uint32_t kill = kn_bpf_ret(&p->b, SECCOMP_RET_KILL_PROCESS);
-	if (!p->cell) {
-		at = kn_bpf_jump(&p->b, BPF_JEQ, p->t->arch, at, kill);
+	return kn_bpf_load(&p->b, (uint32_t)offsetof(struct seccomp_data, nr), at);
+}
+
+static int
+compile(struct program *p, void **out, uint32_t *out_n, struct kn_err *e)
+{
+	const struct kn_ftable *i386 = p->t->other[KN_ABI_I386];
+	uint32_t other = i386 && !p->cell ? arch_tree(p, i386) : 0, at;
+	at = arch_tree(p, p->t);
+	if (!p->cell || i386) {
+		uint32_t no = p->cell ? kn_bpf_ret(&p->b, SECCOMP_RET_ALLOW)
+				      : kn_bpf_ret(&p->b, SECCOMP_RET_KILL_PROCESS);
+		if (i386 && !p->cell)
+			no = kn_bpf_jump(&p->b, BPF_JEQ, i386->arch, other, no);
+		at = kn_bpf_jump(&p->b, BPF_JEQ, p->t->arch, at, no);
 		at = kn_bpf_load(
 		    &p->b, (uint32_t)offsetof(struct seccomp_data, arch), at);
 	}

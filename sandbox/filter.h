@@ -33,5 +33,7 @@ void kn_filter_fini(struct kn_filter *f);
 /* Called by the policy check: 0, or -1 with the unknown group or call named. */
 int kn_filter_check_group(const char *group, struct kn_err *e);
 int kn_filter_check_call(const char *name, struct kn_err *e);
+/* This machine as libseccomp and as Docker name it: "SCMP_ARCH_X86_64", "amd64". */
+void kn_filter_machine(const char **out_scmp, const char **out_docker);
 
 #endif

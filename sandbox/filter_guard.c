@@ -65,6 +65,8 @@ const struct kn_guard kn_filter_guards[] = {
 	{ N("remap_file_pages"), EPERM,
 	    .why = "Moves a shared mapping onto pages that were not handed out." },
 	{ N("setns"), EPERM, .why = "Leaves the task's namespaces." },
+	{ N("uretprobe", "uprobe"), EPERM,
+	    .why = "The kernel's own, for programs that are traced." },
 	{ N("kexec_load", "kexec_file_load", "init_module", "finit_module",
 	      "delete_module", "create_module", "reboot", "swapon", "swapoff",
 	      "quotactl", "quotactl_fd", "acct", "syslog", "vhangup", "iopl", "ioperm",
@@ -88,6 +90,13 @@ const struct kn_guard kn_filter_guards[] = {
 	{ N("unshare"), EPERM,
 	    .why = "New namespaces open doors that need root outside." },
 
+	/* Of i386: what is asked for, and of whom, is in memory. Its programs have
+	 * calls of their own for all of it by now. */
+	{ N("socketcall", "ipc"), ENOSYS,
+	    .why = "What it does is in memory, out of a filter's sight." },
+	{ N("vm86", "vm86old"), EPERM,
+	    .why = "Runs 16-bit code by a rarely tested door." },
+
 	{ N("openat2"), ENOSYS,
 	    .why = "Its mode is in memory, out of a filter's sight." },
 	{ N("chmod", "fchmod"), 0, MASK1(1, SUID_BITS, 0), .why = "" },
@@ -110,7 +119,7 @@ const struct kn_guard kn_filter_guards[] = {
 	{ N("mknodat"), 0, MASK1(2, SUID_BITS, 0), .why = "" },
 	{ N("mknodat"), EPERM, .why = why_suid },
 
-	{ N("fcntl"), EPERM, IF1(1, EQ, 1024), /* F_SETLEASE */
+	{ N("fcntl", "fcntl64"), EPERM, IF1(1, EQ, 1024), /* F_SETLEASE */
 	    .why = "A lease on a file that is bound holds up its owner outside." },
 	{ N("ioctl"), EPERM, IF1(1, EQ, 0x5412), .why = why_tty }, /* TIOCSTI */
 	{ N("ioctl"), EPERM, IF1(1, EQ, 0x541c), .why = why_tty }, /* TIOCLINUX */

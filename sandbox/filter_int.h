@@ -6,6 +6,9 @@
  *   filter_module.c  what kind module always and never has
  *   filter_groups.c  the named groups
  *   filter_names.c   numbers of calls; which arguments the kernel reads as 32 bits
+ *   filter_abi.c     the other ABIs of this machine: x32, i386
+ *   filter_explain.c which rule, guard or group decides about one call
+ *   filter_run.c     what a program answers, as the kernel reads it
  *   filter_bpf.c     a small assembler for classic BPF
  *
  * libseccomp resolves the names. It does not make the programs: its rules for one call
@@ -28,12 +31,30 @@
 struct sock_filter;
 
 /* ---- names ---- */
-enum { KN_NR_MAX = 512 }; /* every native number is below */
+enum {
+	KN_NR_MAX = 576
+}; /* every number of every ABI is below; x32's without its bit */
+enum { KN_NR_X32 = 0x40000000 };
 enum {
 	KN_NR_UNKNOWN = -1, /* nobody knows the name */
 	KN_NR_FOREIGN = -2  /* a call of another architecture */
 };
 int kn_filter_nr(const char *name);
+/* The same by the numbers of one ABI; those of x32 without the bit that marks them. */
+int kn_filter_nr_of(enum kn_abi abi, const char *name);
+/* The name of a number, malloc'ed, or NULL. */
+char *kn_filter_name_of(enum kn_abi abi, uint32_t nr);
+/* Does this machine have it, so that a filter could cover it? */
+bool kn_filter_abi_here(enum kn_abi abi);
+/* AUDIT_ARCH_* that the kernel says of its calls. */
+uint32_t kn_filter_abi_arch(enum kn_abi abi);
+/* What else an i386 program may call it: names in order, NULL after the last. */
+const char *kn_filter_other_name(
+    enum kn_abi abi, const char *name, unsigned i, char room[64]);
+/* The number and the name of calls that libseccomp is too old for, or KN_NR_UNKNOWN,
+ * NULL. */
+int kn_filter_newer(const char *name);
+const char *kn_filter_newer_name(uint32_t nr);
 /* The kernel reads argument `index` of this call as 32 bits: the upper half is free for
  * an attacker to fill, so it must not be compared. */
 bool kn_filter_arg_is_32(const char *name, unsigned index);
@@ -75,10 +96,25 @@ struct kn_farg {
 	bool narrow; /* 32 bits */
 	uint64_t value, value_two;
 };
+/* Who says so; `at` is the index of it. */
+enum kn_fwho {
+	KN_FWHO_DEFAULT, /* nobody: what happens to the unlisted */
+	KN_FWHO_NEVER,	 /* kind module */
+	KN_FWHO_RULE,	 /* of the policy: seccomp.rules */
+	KN_FWHO_GUARD,
+	KN_FWHO_GROUP,	 /* in the policy's list */
+	KN_FWHO_NEEDED,	 /* by a module's process */
+	KN_FWHO_PROFILE, /* its entries */
+	KN_FWHO_NEWER,	 /* than every call that the profile names */
+	KN_FWHO_ABI,	 /* the check of the architecture */
+	KN_FWHO_N
+};
 struct kn_fentry {
-	struct kn_farg args[6];
+	struct kn_farg args[8];
 	size_t arg_n; /* all must hold; none: always */
 	uint32_t ret; /* SECCOMP_RET_* */
+	enum kn_fwho who;
+	uint32_t at;
 };
 struct kn_fcall {
 	struct kn_fentry *v; /* the first that matches decides; the last has no args */
@@ -87,8 +123,11 @@ struct kn_fcall {
 };
 struct kn_ftable {
 	struct kn_fcall calls[KN_NR_MAX];
+	enum kn_abi abi;
 	uint32_t arch;	   /* AUDIT_ARCH_* */
 	uint32_t unlisted; /* SECCOMP_RET_* for numbers that nothing names */
+	uint32_t newer;	   /* from this number on it is ENOSYS */
+	struct kn_ftable *other[KN_ABI_N]; /* of the native one: those covered too */
 };
 int kn_ftable_init(
     struct kn_ftable *t, const struct kn_policy *p, bool watched, struct kn_err *e);
@@ -96,6 +135,13 @@ void kn_ftable_fini(struct kn_ftable *t);
 /* What the policy says about a call: a SECCOMP_RET_* value. */
 uint32_t kn_ftable_decide(
     const struct kn_ftable *t, uint32_t arch, uint32_t nr, const uint64_t args[6]);
+/* The same, with who says so (and nothing of its conditions where nobody names it). */
+struct kn_fentry kn_ftable_find(
+    const struct kn_ftable *t, uint32_t arch, uint32_t nr, const uint64_t args[6]);
+/* What numbers above all lists get. */
+struct kn_fentry kn_ftable_beyond(const struct kn_ftable *t);
+/* An action as the kernel takes it. */
+uint32_t kn_filter_ret(enum kn_seccomp_action action, unsigned errno_ret);
 /* A call needed by the stub: always the same as its list says? */
 bool kn_fcall_is_plain_allow(const struct kn_fcall *c);
 /* Numbers of sandbox/stub/calls.h, as a flag per number. */

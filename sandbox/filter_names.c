@@ -11,8 +11,8 @@
 #include "sandbox/policy_int.h"
 #include "sandbox/stub/calls.h"
 
-/* Names that libseccomp 2.5.4 does not have. From 424 on, numbers are the same on all
- * architectures. */
+/* Names that libseccomp 2.5.4 does not have, up to Linux 6.18. From 424 on, numbers are
+ * the same on all architectures. */
 static const struct {
 	const char *name;
 	int nr;
@@ -49,14 +49,25 @@ static const struct {
 int
 kn_filter_nr(const char *name)
 {
-	int nr = seccomp_syscall_resolve_name(name);
-	if (nr >= 0)
-		return nr < KN_NR_MAX ? nr : KN_NR_FOREIGN;
+	return kn_filter_nr_of(KN_ABI_NATIVE, name);
+}
+
+int
+kn_filter_newer(const char *name)
+{
 	for (size_t i = 0; i < sizeof newer / sizeof *newer; i++)
 		if (strcmp(newer[i].name, name) == 0)
 			return newer[i].nr;
-	/* Below -1 are its marks for calls that only other architectures have. */
-	return nr == __NR_SCMP_ERROR ? KN_NR_UNKNOWN : KN_NR_FOREIGN;
+	return KN_NR_UNKNOWN;
+}
+
+const char *
+kn_filter_newer_name(uint32_t nr)
+{
+	for (size_t i = 0; i < sizeof newer / sizeof *newer; i++)
+		if ((uint32_t)newer[i].nr == nr)
+			return newer[i].name;
+	return NULL;
 }
 
 /* "name:mask", bit n of the hexadecimal mask for argument n: the kernel takes it as an

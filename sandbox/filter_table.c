@@ -1,22 +1,23 @@
 /* sandbox/filter_table.c: a policy -> for each system call an ordered list of
- * decisions.
+ * decisions, by the numbers of each ABI that the policy covers.
  *
  * Order: what kind module never has; the policy's rules, the last one first; then the
- * guards; then whether a group allows the call; then what happens to calls that nothing
- * names. The first entry whose conditions all hold decides. The same lists make the
- * programs and answer what a policy says about one call, so the two can be compared.
+ * guards; then the base: what a foreign profile says, or whether a group allows the
+ * call; then what happens to calls that nothing names. The first entry whose conditions
+ * all hold decides. The same lists make the programs and answer what a policy says
+ * about one call, so the two can be compared.
  */
 #include <errno.h>
+#include <linux/audit.h>
 #include <linux/seccomp.h>
-#include <seccomp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ipc/err.h"
 #include "sandbox/filter_int.h"
 
-static uint32_t
-ret_of(enum kn_seccomp_action action, unsigned errno_ret)
+uint32_t
+kn_filter_ret(enum kn_seccomp_action action, unsigned errno_ret)
 {
 	switch (action) {
 	case KN_SC_ALLOW:
@@ -25,11 +26,31 @@ ret_of(enum kn_seccomp_action action, unsigned errno_ret)
 		return SECCOMP_RET_LOG;
 	case KN_SC_ERRNO:
 		return SECCOMP_RET_ERRNO | (errno_ret & SECCOMP_RET_DATA);
+	case KN_SC_TRAP:
+		return SECCOMP_RET_TRAP;
+	case KN_SC_KILL_THREAD:
+		return SECCOMP_RET_KILL_THREAD;
 	case KN_SC_KILL:
+	case KN_SC_KILL_OLD:
 	default:
 		return SECCOMP_RET_KILL_PROCESS;
 	}
 }
+
+/* A table in the making. */
+struct make {
+	struct kn_ftable *t;
+	const struct kn_policy *p;
+	struct kn_fcall *base; /* per number: what is under the guards; closed lists */
+	struct kn_err *e;
+};
+
+/* What is appended, to whom. */
+struct verdict {
+	uint32_t ret;
+	enum kn_fwho who;
+	size_t at;
+};
 
 /* After an entry without conditions nothing can be reached. */
 static bool
@@ -39,80 +60,156 @@ is_closed(const struct kn_fcall *c)
 }
 
 static int
-append(struct kn_ftable *t, const char *name, const struct kn_seccomp_arg *args,
-    size_t arg_n, uint32_t ret, struct kn_err *e)
+push(struct kn_fcall *c, const struct kn_fentry *f, struct kn_err *e)
 {
-	int nr = kn_filter_nr(name);
-	if (nr == KN_NR_UNKNOWN)
-		return kn_err_set(e, KN_EK_BUG, "seccomp: no call is named %s", name);
-	if (nr < 0 || is_closed(&t->calls[nr]))
+	if (is_closed(c))
 		return 0;
-	struct kn_fcall *c = &t->calls[nr];
 	if (c->n == c->cap) {
-		size_t cap = c->cap ? c->cap * 2 : 4;
+		size_t cap = c->cap ? c->cap * 2 : 2;
 		struct kn_fentry *v = realloc(c->v, cap * sizeof *v);
 		if (!v)
 			return kn_err_set(e, KN_EK_HOST, "seccomp: out of memory");
 		c->v = v;
 		c->cap = cap;
 	}
-	struct kn_fentry *f = &c->v[c->n];
-	*f = (struct kn_fentry){ .arg_n = arg_n, .ret = ret };
-	if (arg_n > sizeof f->args / sizeof *f->args)
+	c->v[c->n++] = *f;
+	return 0;
+}
+
+/* An i386 process has no upper halves: a negative number that is compared with is one
+ * of 32 bits there. */
+static bool
+is_narrow(const struct kn_ftable *t, const char *name, const struct kn_seccomp_arg *a)
+{
+	return kn_filter_arg_is_32(name, a->index) ||
+	       (t->abi == KN_ABI_I386 && (int64_t)a->value < 0);
+}
+
+static int
+entry(struct kn_fentry *f, const struct kn_ftable *t, const char *name,
+    const struct kn_seccomp_arg *args, size_t arg_n, struct verdict v, struct kn_err *e)
+{
+	*f = (struct kn_fentry){
+		.arg_n = arg_n, .ret = v.ret, .who = v.who, .at = (uint32_t)v.at
+	};
+	if (arg_n > 6)
 		return kn_err_set(e, KN_EK_CONFIG,
 		    "seccomp: a rule for %s has more than 6 conditions", name);
-	for (size_t i = 0; i < arg_n; i++) {
-		bool is_32 = kn_filter_arg_is_32(name, args[i].index);
-		f->args[i] = (struct kn_farg){ args[i].index, args[i].op, is_32,
-			args[i].value, args[i].value_two };
-	}
-	c->n++;
+	for (size_t i = 0; i < arg_n; i++)
+		f->args[i] = (struct kn_farg){ args[i].index, args[i].op,
+			is_narrow(t, name, &args[i]), args[i].value,
+			args[i].value_two };
 	return 0;
 }
 
 static int
-add_rules(struct kn_ftable *t, const struct kn_policy *p, struct kn_err *e)
+append(struct make *m, struct kn_fcall *lists, const char *name,
+    const struct kn_seccomp_arg *args, size_t arg_n, struct verdict v)
 {
+	struct kn_fentry f;
+	int nr = kn_filter_nr_of(m->t->abi, name);
+	if (nr == KN_NR_UNKNOWN)
+		return kn_err_set(
+		    m->e, KN_EK_BUG, "seccomp: no call is named %s", name);
+	if (nr < 0)
+		return 0;
+	if (entry(&f, m->t, name, args, arg_n, v, m->e) < 0)
+		return -1;
+	return push(&lists[nr], &f, m->e);
+}
+
+/* A rule of ours is about the call, by whatever names an ABI has it. */
+static int
+append_all(
+    struct make *m, const char *name, const struct kn_seccomp_rule *r, struct verdict v)
+{
+	char room[64];
+	const char *other;
+	if (append(m, m->t->calls, name, r->args, r->arg_n, v) < 0)
+		return -1;
+	for (unsigned i = 0; (other = kn_filter_other_name(m->t->abi, name, i, room));
+	     i++)
+		if (kn_filter_nr_of(m->t->abi, other) >= 0 &&
+		    append(m, m->t->calls, other, r->args, r->arg_n, v) < 0)
+			return -1;
+	return 0;
+}
+
+static int
+add_rules(struct make *m)
+{
+	const struct kn_policy *p = m->p;
 	const char *const *never = kn_filter_module_never;
+	const struct verdict no = { kn_filter_ret(KN_SC_ERRNO, EPERM), KN_FWHO_NEVER,
+		0 };
 	if (p->pool.kind == KN_KIND_MODULE)
 		for (; *never; never++)
-			if (append(t, *never, NULL, 0, ret_of(KN_SC_ERRNO, EPERM), e) <
-			    0)
+			if (append(m, m->t->calls, *never, NULL, 0, no) < 0)
 				return -1;
 	for (size_t i = p->seccomp.rule_n; i-- > 0;) {
 		const struct kn_seccomp_rule *r = &p->seccomp.rules[i];
-		uint32_t ret = ret_of(r->action, r->errno_ret);
+		struct verdict v = { kn_filter_ret(r->action, r->errno_ret),
+			KN_FWHO_RULE, i };
 		for (size_t j = 0; j < r->name_n; j++)
-			if (append(t, r->names[j], r->args, r->arg_n, ret, e) < 0)
+			if (append_all(m, r->names[j], r, v) < 0)
 				return -1;
 	}
 	for (int nr = 0; nr < KN_NR_MAX; nr++)
-		t->calls[nr].ruled = t->calls[nr].n > 0;
+		m->t->calls[nr].ruled = m->t->calls[nr].n > 0;
+	return 0;
+}
+
+/* Go on to the base, as far as the guard's conditions hold. */
+static int
+pass(struct make *m, int nr, const struct kn_fentry *guard)
+{
+	for (size_t i = 0; i < m->base[nr].n; i++) {
+		struct kn_fentry f = m->base[nr].v[i];
+		for (size_t j = 0; j < guard->arg_n; j++)
+			f.args[f.arg_n++] = guard->args[j];
+		if (push(&m->t->calls[nr], &f, m->e) < 0)
+			return -1;
+	}
 	return 0;
 }
 
 static int
-add_guards(struct kn_ftable *t, const struct kn_policy *p, const bool *grouped,
-    bool watched, struct kn_err *e)
+add_guard(struct make *m, const struct kn_guard *g)
 {
-	for (size_t i = 0; i < kn_filter_guard_n; i++) {
-		const struct kn_guard *g = &kn_filter_guards[i];
-		if ((g->when == KN_GUARD_NET_NONE && p->network != KN_NET_NONE) ||
-		    (g->when == KN_GUARD_NET_HOST && p->network != KN_NET_HOST) ||
-		    (g->when == KN_GUARD_WATCHED && !watched))
-			continue;
-		for (size_t j = 0; g->names[j]; j++) {
-			int nr = kn_filter_nr(g->names[j]);
-			uint32_t pass =
-			    nr >= 0 && grouped[nr] ? SECCOMP_RET_ALLOW : t->unlisted;
-			uint32_t ret =
-			    g->errno_ret ? ret_of(KN_SC_ERRNO, g->errno_ret) : pass;
-			if (append(t, g->names[j], g->args, g->arg_n, ret, e) < 0)
+	const struct verdict v = { kn_filter_ret(KN_SC_ERRNO, g->errno_ret),
+		KN_FWHO_GUARD, (size_t)(g - kn_filter_guards) };
+	for (size_t j = 0; g->names[j]; j++) {
+		struct kn_fentry f;
+		int nr = kn_filter_nr_of(m->t->abi, g->names[j]);
+		if (nr < 0 || g->errno_ret) {
+			if (append(m, m->t->calls, g->names[j], g->args, g->arg_n, v) <
+			    0)
 				return -1;
+			continue;
 		}
+		if (entry(&f, m->t, g->names[j], g->args, g->arg_n, v, m->e) < 0 ||
+		    pass(m, nr, &f) < 0)
+			return -1;
 	}
 	return 0;
 }
+
+static int
+add_guards(struct make *m, bool watched)
+{
+	for (size_t i = 0; i < kn_filter_guard_n; i++) {
+		const struct kn_guard *g = &kn_filter_guards[i];
+		if ((g->when == KN_GUARD_NET_NONE && m->p->network != KN_NET_NONE) ||
+		    (g->when == KN_GUARD_NET_HOST && m->p->network != KN_NET_HOST) ||
+		    (g->when == KN_GUARD_WATCHED && !watched))
+			continue;
+		if (add_guard(m, g) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- the base ---- */
 
 static const char *const *
 group_calls(const char *name)
@@ -124,71 +221,148 @@ group_calls(const char *name)
 }
 
 static int
-mark_calls(const char *const *calls, const char *group, bool *grouped, struct kn_err *e)
+allow_all(struct make *m, const char *const *calls, enum kn_fwho who, size_t at)
 {
-	for (; *calls; calls++) {
-		int nr = kn_filter_nr(*calls);
-		if (nr == KN_NR_UNKNOWN)
-			return kn_err_set(e, KN_EK_BUG,
-			    "seccomp: group %s: no call is named %s", group, *calls);
-		if (nr >= 0)
-			grouped[nr] = true;
-	}
+	const struct verdict v = { SECCOMP_RET_ALLOW, who, at };
+	for (; *calls; calls++)
+		if (append(m, m->base, *calls, NULL, 0, v) < 0)
+			return -1;
 	return 0;
 }
 
 static int
-mark_groups(const struct kn_policy *p, bool *grouped, struct kn_err *e)
+base_of_groups(struct make *m)
 {
-	if (p->pool.kind == KN_KIND_MODULE &&
-	    mark_calls(kn_filter_module_needs, "of modules", grouped, e) < 0)
-		return -1;
+	const struct kn_policy *p = m->p;
 	for (size_t i = 0; i < p->seccomp.group_n; i++) {
 		const char *const *calls = group_calls(p->seccomp.groups[i]);
 		if (!calls)
-			return kn_filter_check_group(p->seccomp.groups[i], e);
-		if (mark_calls(calls, p->seccomp.groups[i], grouped, e) < 0)
+			return kn_filter_check_group(p->seccomp.groups[i], m->e);
+		if (allow_all(m, calls, KN_FWHO_GROUP, i) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* Lists end in an entry without conditions, so that reading one needs no default. */
-static int
-close_lists(struct kn_ftable *t, const bool *grouped, struct kn_err *e)
+/* Two conditions on one argument: no runtime can say that in one rule, and all make a
+ * rule of each. */
+static bool
+names_twice(const struct kn_seccomp_rule *r)
 {
-	for (int nr = 0; nr < KN_NR_MAX; nr++) {
-		struct kn_fcall *c = &t->calls[nr];
-		if (is_closed(c))
-			continue;
-		struct kn_fentry *v = realloc(c->v, (c->n + 1) * sizeof *v);
-		if (!v)
-			return kn_err_set(e, KN_EK_HOST, "seccomp: out of memory");
-		c->v = v;
-		c->cap = c->n + 1;
-		c->v[c->n++] = (struct kn_fentry){
-			.ret = grouped[nr] ? SECCOMP_RET_ALLOW : t->unlisted,
-		};
+	unsigned seen = 0;
+	for (size_t i = 0; i < r->arg_n; i++) {
+		if (seen >> r->args[i].index & 1)
+			return true;
+		seen |= 1u << r->args[i].index;
+	}
+	return false;
+}
+
+static int
+base_of_entry(struct make *m, const struct kn_seccomp_rule *r, struct verdict v)
+{
+	bool split = names_twice(r);
+	for (size_t i = 0; i < r->name_n; i++) {
+		int nr = kn_filter_nr_of(m->t->abi, r->names[i]);
+		if (nr >= 0 && (uint32_t)nr >= m->t->newer)
+			m->t->newer = (uint32_t)nr + 1;
+		for (size_t j = 0; j < (split ? r->arg_n : 1); j++)
+			if (append(m, m->base, r->names[i], r->args + j,
+				split ? 1 : r->arg_n, v) < 0)
+				return -1;
 	}
 	return 0;
+}
+
+/* A profile's entries have no order: the strictest that matches decides, as the kernel
+ * does among filters. One that only repeats the default says nothing. */
+static int
+base_of_profile(struct make *m)
+{
+	static const enum kn_seccomp_action strictest_first[] = { KN_SC_KILL,
+		KN_SC_KILL_OLD, KN_SC_KILL_THREAD, KN_SC_TRAP, KN_SC_ERRNO, KN_SC_LOG,
+		KN_SC_ALLOW };
+	const struct kn_policy *p = m->p;
+	enum { N = sizeof strictest_first / sizeof *strictest_first };
+	m->t->newer = 0;
+	for (size_t k = 0; k < N; k++)
+		for (size_t i = 0; i < p->seccomp.profile_n; i++) {
+			const struct kn_seccomp_rule *r = &p->seccomp.profile[i];
+			struct verdict v = { kn_filter_ret(r->action, r->errno_ret),
+				KN_FWHO_PROFILE, i };
+			if (r->action == strictest_first[k] &&
+			    v.ret != m->t->unlisted && base_of_entry(m, r, v) < 0)
+				return -1;
+		}
+	return 0;
+}
+
+/* Lists end in an entry without conditions, so that reading one needs no default. */
+static int
+close_base(struct make *m)
+{
+	for (uint32_t nr = 0; nr < KN_NR_MAX; nr++) {
+		struct kn_fentry f = { .ret = m->t->unlisted };
+		if (nr >= m->t->newer)
+			f = kn_ftable_beyond(m->t);
+		if (push(&m->base[nr], &f, m->e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+make_base(struct make *m)
+{
+	if (m->p->pool.kind == KN_KIND_MODULE &&
+	    allow_all(m, kn_filter_module_needs, KN_FWHO_NEEDED, 0) < 0)
+		return -1;
+	if ((m->p->seccomp.profiled ? base_of_profile(m) : base_of_groups(m)) < 0)
+		return -1;
+	return close_base(m);
+}
+
+/* ---- tables ---- */
+
+static int
+make_table(struct kn_ftable *t, const struct kn_policy *p, enum kn_abi abi,
+    bool watched, struct kn_err *e)
+{
+	struct make m = { .t = t, .p = p, .e = e };
+	memset(t, 0, sizeof *t);
+	t->abi = abi;
+	t->arch = kn_filter_abi_arch(abi);
+	t->unlisted = kn_filter_ret(p->seccomp.unlisted, p->seccomp.unlisted_errno);
+	t->newer = UINT32_MAX;
+	m.base = calloc(KN_NR_MAX, sizeof *m.base);
+	int rc = m.base ? 0 : kn_err_set(e, KN_EK_HOST, "seccomp: out of memory");
+	if (rc == 0 &&
+	    (make_base(&m) < 0 || add_rules(&m) < 0 || add_guards(&m, watched) < 0))
+		rc = -1;
+	for (int nr = 0; nr < KN_NR_MAX && rc == 0; nr++)
+		rc = pass(&m, nr, &(const struct kn_fentry){ 0 });
+	for (int nr = 0; nr < KN_NR_MAX && m.base; nr++)
+		free(m.base[nr].v);
+	free(m.base);
+	return rc;
 }
 
 int
 kn_ftable_init(
     struct kn_ftable *t, const struct kn_policy *p, bool watched, struct kn_err *e)
 {
-	bool grouped[KN_NR_MAX] = { 0 };
-	memset(t, 0, sizeof *t);
-	/* libseccomp's mark of an architecture is the kernel's AUDIT_ARCH value. */
-	t->arch = seccomp_arch_native();
-	t->unlisted = ret_of(p->seccomp.unlisted, p->seccomp.unlisted_errno);
-	if (mark_groups(p, grouped, e) < 0 || add_rules(t, p, e) < 0 ||
-	    add_guards(t, p, grouped, watched, e) < 0 ||
-	    close_lists(t, grouped, e) < 0) {
-		kn_ftable_fini(t);
-		return -1;
+	int rc = make_table(t, p, KN_ABI_NATIVE, watched, e);
+	for (enum kn_abi abi = KN_ABI_NATIVE + 1; abi < KN_ABI_N && rc == 0; abi++) {
+		if (!(p->seccomp.abis >> abi & 1) || !kn_filter_abi_here(abi))
+			continue;
+		t->other[abi] = calloc(1, sizeof *t);
+		rc = t->other[abi]
+			 ? make_table(t->other[abi], p, abi, watched, e)
+			 : kn_err_set(e, KN_EK_HOST, "seccomp: out of memory");
 	}
-	return 0;
+	if (rc < 0)
+		kn_ftable_fini(t);
+	return rc;
 }
 
 void
@@ -196,7 +370,26 @@ kn_ftable_fini(struct kn_ftable *t)
 {
 	for (int nr = 0; nr < KN_NR_MAX; nr++)
 		free(t->calls[nr].v);
+	for (int abi = 0; abi < KN_ABI_N; abi++)
+		if (t->other[abi]) {
+			kn_ftable_fini(t->other[abi]);
+			free(t->other[abi]);
+		}
 	memset(t, 0, sizeof *t);
+}
+
+/* Calls that came after a profile was written: refused as by an older kernel, so that
+ * libc falls back, as container runtimes do. A profile that allows the unlisted says so
+ * of them too. */
+struct kn_fentry
+kn_ftable_beyond(const struct kn_ftable *t)
+{
+	bool strict =
+	    t->unlisted != SECCOMP_RET_ALLOW && t->unlisted != SECCOMP_RET_LOG;
+	if (t->newer == UINT32_MAX || !strict)
+		return (struct kn_fentry){ .ret = t->unlisted };
+	return (struct kn_fentry){ .ret = SECCOMP_RET_ERRNO | ENOSYS,
+		.who = KN_FWHO_NEWER };
 }
 
 bool
@@ -236,24 +429,41 @@ holds(const struct kn_farg *a, uint64_t v)
 	}
 }
 
-uint32_t
-kn_ftable_decide(
+struct kn_fentry
+kn_ftable_find(
     const struct kn_ftable *t, uint32_t arch, uint32_t nr, const uint64_t args[6])
 {
+	const struct kn_fentry none = { .ret = SECCOMP_RET_ERRNO | ENOSYS,
+		.who = KN_FWHO_ABI };
+	if (arch == AUDIT_ARCH_I386 && arch != t->arch && t->other[KN_ABI_I386])
+		t = t->other[KN_ABI_I386];
 	if (arch != t->arch)
-		return SECCOMP_RET_KILL_PROCESS;
-	/* x32: the same calls by other numbers. And -1, which a tracer leaves. */
-	if (nr >= 0x40000000)
-		return SECCOMP_RET_ERRNO | ENOSYS;
+		return (struct kn_fentry){ .ret = SECCOMP_RET_KILL_PROCESS,
+			.who = KN_FWHO_ABI };
+	if (t->abi == KN_ABI_NATIVE && nr >= KN_NR_X32) {
+		/* x32: the same calls by other numbers. And -1, which a tracer leaves.
+		 */
+		if (!t->other[KN_ABI_X32] || nr >= KN_NR_X32 + KN_NR_MAX)
+			return none;
+		t = t->other[KN_ABI_X32];
+		nr -= KN_NR_X32;
+	}
 	if (nr >= KN_NR_MAX)
-		return t->unlisted;
+		return kn_ftable_beyond(t);
 	const struct kn_fcall *c = &t->calls[nr];
 	for (size_t i = 0; i < c->n; i++) {
 		bool all = true;
 		for (size_t j = 0; j < c->v[i].arg_n && all; j++)
 			all = holds(&c->v[i].args[j], args[c->v[i].args[j].index]);
 		if (all)
-			return c->v[i].ret;
+			return c->v[i];
 	}
-	return t->unlisted;
+	return (struct kn_fentry){ .ret = t->unlisted };
+}
+
+uint32_t
+kn_ftable_decide(
+    const struct kn_ftable *t, uint32_t arch, uint32_t nr, const uint64_t args[6])
+{
+	return kn_ftable_find(t, arch, nr, args).ret;
 }

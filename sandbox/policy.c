@@ -99,6 +99,21 @@ was_seen(const struct load *l, const char *id)
 	return false;
 }
 
+/* What is wrong with a document that d names, at the place where d names it; of what is
+ * wrong in it there is a note already. */
+static void
+blame(const struct kn_pdoc *d, const char *pointer, size_t noted, struct kn_err *e)
+{
+	const struct kn_err inner = *e;
+
+	if (d->notes && d->notes->n > noted)
+		return;
+
+	kn_pdoc_fail(d, pointer, false, e, "%s", inner.msg);
+	e->sys = inner.sys;
+	memcpy(e->hint, inner.hint, sizeof e->hint);
+}
+
 /* Relative paths of a document, from the document's folder. Purely textual: links are
  * not followed here, and the launcher refuses them when it opens the source. */
 static json_t *
@@ -156,10 +171,36 @@ make_absolute(const struct kn_pdoc *d, struct kn_err *e)
 		      : 0;
 }
 
+/* A profile in a file of its own: read it, and put it in its name's place. */
+static int
+read_profile(struct kn_pdoc *d, struct kn_err *e)
+{
+	json_t *seccomp = json_object_get(d->root, "seccomp");
+	const char *name = json_string_value(json_object_get(seccomp, "profile"));
+	struct kn_pdoc f = { .notes = d->notes, .ordinal = d->ordinal };
+	size_t noted = d->notes ? d->notes->n : 0;
+	if (!name)
+		return 0;
+	json_t *path = absolute(d, name);
+	int rc = path ? kn_pdoc_open(&f, json_string_value(path), e)
+		      : kn_err_set(e, KN_EK_CONFIG,
+			    "%s: a path cannot be made absolute", d->label);
+	if (rc < 0)
+		blame(d, "/seccomp/profile", noted, e);
+	if (rc == 0)
+		rc = kn_profile_check(&f, "", f.root, e);
+	if (rc == 0 && (json_object_set(seccomp, "profile", f.root) < 0 ||
+			   !(d->profile = strdup(f.label))))
+		rc = kn_err_set(e, KN_EK_HOST, "policy: out of memory");
+	json_decref(path);
+	kn_pdoc_fini(&f);
+	return rc;
+}
+
 static int
 apply(struct load *l, struct kn_pdoc *d, struct kn_err *e)
 {
-	if (make_absolute(d, e) < 0)
+	if (make_absolute(d, e) < 0 || read_profile(d, e) < 0)
 		return -1;
 	return kn_pmerge_add(&l->merge, d, e);
 }
@@ -195,21 +236,6 @@ base_of(const struct kn_pdoc *d, bool first)
 	if (asprintf(&path, "%.*s%s", dir, slash ? d->label : "./", name) < 0)
 		return NULL;
 	return path;
-}
-
-/* What is wrong with a document that d extends, at the place where d names it; of what
- * is wrong in it there is a note already. */
-static void
-fail_extended(const struct kn_pdoc *d, size_t noted, struct kn_err *e)
-{
-	const struct kn_err inner = *e;
-
-	if (d->notes->n > noted)
-		return;
-
-	kn_pdoc_fail(d, "/extends", false, e, "%s", inner.msg);
-	e->sys = inner.sys;
-	memcpy(e->hint, inner.hint, sizeof e->hint);
 }
 
 /* What is wrong and was said of no document: a note of it, too. */
@@ -255,7 +281,7 @@ read_next(struct load *l, struct chain *c, const char *name, bool *out_wrong,
 	int rc =
 	    is_file_name(name) ? kn_pdoc_open(d, name, e) : kn_pdoc_preset(d, name, e);
 	if (rc < 0 && c->n > 1)
-		fail_extended(&c->doc[c->n - 2], noted, e);
+		blame(&c->doc[c->n - 2], "/extends", noted, e);
 	if (rc < 0)
 		note_rest(l, noted, d->ordinal, e);
 	/* What ships is checked by a test instead. */

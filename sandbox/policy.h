@@ -57,7 +57,17 @@ struct kn_mount {
 	const char *origin;	/* "--bind", "policy.json:/filesystem/mounts/0" */
 };
 
-enum kn_seccomp_action { KN_SC_ALLOW, KN_SC_ERRNO, KN_SC_KILL, KN_SC_LOG };
+enum kn_seccomp_action {
+	KN_SC_ALLOW,
+	KN_SC_ERRNO,
+	KN_SC_KILL, /* the process */
+	KN_SC_LOG,
+	KN_SC_KILL_OLD, /* SCMP_ACT_KILL: as KN_SC_KILL */
+	KN_SC_KILL_THREAD,
+	KN_SC_TRAP
+};
+/* By which numbers a process asks for system calls. */
+enum kn_abi { KN_ABI_NATIVE, KN_ABI_X32, KN_ABI_I386, KN_ABI_N };
 enum kn_cmp_op {
 	KN_CMP_NE,
 	KN_CMP_LT,
@@ -177,6 +187,13 @@ struct kn_policy {
 		size_t rule_n;
 		enum kn_seccomp_action unlisted;
 		unsigned unlisted_errno;
+		uint32_t abis; /* bit per enum kn_abi that the same rules cover */
+		/* a foreign profile instead of groups, resolved for this machine */
+		bool profiled;
+		const struct kn_seccomp_rule *profile;
+		size_t profile_n;
+		const char *const *notes; /* what was passed over in it */
+		size_t note_n;
 	} seccomp;
 	enum kn_landlock landlock;
 	struct {

@@ -118,9 +118,9 @@ build_scalars(struct kn_pol *p)
 
 /* ---- lists of strings ---- */
 
-static int
-strings(struct kn_pol *p, const char *pointer, const char *const **out, size_t *out_n,
-    struct kn_err *e)
+int
+kn_policy_build_strings(struct kn_pol *p, const char *pointer, const char *const **out,
+    size_t *out_n, struct kn_err *e)
 {
 	json_t *a = kn_pointer_get(p->doc, pointer);
 	size_t n = json_array_size(a), kept = 0;
@@ -161,70 +161,8 @@ build_environment(struct kn_pol *p, struct kn_err *e)
 	}
 	p->pub.env.set = out;
 	p->pub.env.set_n = n;
-	return strings(
+	return kn_policy_build_strings(
 	    p, "/environment/inherit", &p->pub.env.inherit, &p->pub.env.inherit_n, e);
-}
-
-/* ---- seccomp ---- */
-
-static int
-build_args(struct kn_pol *p, json_t *list, struct kn_seccomp_rule *r, struct kn_err *e)
-{
-	size_t n = json_array_size(list);
-	struct kn_seccomp_arg *a = kn_pmem_new(&p->mem, n * sizeof *a, e);
-	if (!a)
-		return -1;
-	const struct kn_key *op = kn_policy_key("/seccomp/rules/*/args/*/op");
-	for (size_t i = 0; i < n; i++) {
-		json_t *v = json_array_get(list, i);
-		const char *word = json_string_value(json_object_get(v, "op"));
-		a[i].index = (unsigned)json_integer_value(json_object_get(v, "index"));
-		a[i].value = (uint64_t)json_integer_value(json_object_get(v, "value"));
-		a[i].value_two =
-		    (uint64_t)json_integer_value(json_object_get(v, "valueTwo"));
-		while (strcmp(op->words[a[i].op], word) != 0)
-			a[i].op++;
-	}
-	r->args = a;
-	r->arg_n = n;
-	return 0;
-}
-
-static int
-build_rules(struct kn_pol *p, struct kn_err *e)
-{
-	json_t *rules = kn_pointer_get(p->doc, "/seccomp/rules");
-	const struct kn_key *action = kn_policy_key("/seccomp/rules/*/action");
-	size_t n = json_array_size(rules);
-	struct kn_seccomp_rule *out = kn_pmem_new(&p->mem, n * sizeof *out, e);
-	if (!out)
-		return -1;
-	for (size_t i = 0; i < n; i++) {
-		char at[64], names[80];
-		json_t *r = json_array_get(rules, i);
-		json_t *ret = json_object_get(r, "errnoRet");
-		const char *word = json_string_value(json_object_get(r, "action"));
-		const char *why = json_string_value(json_object_get(r, "why"));
-		while (strcmp(action->words[out[i].action], word) != 0)
-			out[i].action++;
-		out[i].errno_ret =
-		    json_is_integer(ret) ? (unsigned)json_integer_value(ret) : 1;
-		snprintf(at, sizeof at, "/seccomp/rules/%zu", i);
-		snprintf(names, sizeof names, "%s/names", at);
-		if (strings(p, names, &out[i].names, &out[i].name_n, e) < 0 ||
-		    build_args(p, json_object_get(r, "args"), &out[i], e) < 0)
-			return -1;
-		const char *origin = kn_pol_origin(p, at);
-		out[i].why =
-		    kn_pmem_dup(&p->mem, why ? why : "", why ? strlen(why) : 0, e);
-		out[i].origin = kn_pmem_dup(&p->mem, origin, strlen(origin), e);
-		if (!out[i].why || !out[i].origin)
-			return -1;
-	}
-	p->pub.seccomp.rules = out;
-	p->pub.seccomp.rule_n = n;
-	return strings(p, "/seccomp/groups/replace", &p->pub.seccomp.groups,
-	    &p->pub.seccomp.group_n, e);
 }
 
 static uint32_t
@@ -307,9 +245,9 @@ kn_policy_build(struct kn_pol *p, struct kn_err *e)
 		host = "sandbox";
 	q->identity.hostname = kn_pmem_dup(&p->mem, host, strlen(host), e);
 	if (!q->identity.hostname || build_environment(p, e) < 0 ||
-	    build_rules(p, e) < 0 ||
-	    strings(p, "/filesystem/task_paths", &q->fs.task_paths, &q->fs.task_path_n,
-		e) < 0)
+	    kn_policy_build_seccomp(p, e) < 0 ||
+	    kn_policy_build_strings(p, "/filesystem/task_paths", &q->fs.task_paths,
+		&q->fs.task_path_n, e) < 0)
 		return -1;
 	/* Each may find something: all of it is told. */
 	int rc = check_whole(p, e);

@@ -95,7 +95,10 @@ check_word(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
 		if (strcmp(k->words[i], s) == 0)
 			return 0;
 	for (size_t i = 0; k->later && k->later[i]; i++)
-		if (strcmp(k->later[i], s) == 0)
+		if (strcmp(k->later[i], s) == 0 && kn_profile_no_action(s))
+			return kn_pdoc_fail(d, pointer, false, e, "\"%s\" %s", s,
+			    kn_profile_no_action(s));
+		else if (strcmp(k->later[i], s) == 0)
 			return kn_pdoc_fail(d, pointer, false, e,
 			    "\"%s\" " LATER_TEXT "; it has %s", s, list);
 	const char *near = kn_policy_word_near(k->words, s);
@@ -208,6 +211,13 @@ check(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
 	case KN_KEY_INT:
 	case KN_KEY_SIZE:
 		return check_number(d, k, v, pointer, e);
+	case KN_KEY_PROFILE:
+		if (json_is_object(v))
+			return kn_profile_check(d, pointer, (json_t *)(uintptr_t)v, e);
+		if (json_is_string(v) && *json_string_value(v))
+			return 0; /* read when the document is applied */
+		return kn_pdoc_fail(d, pointer, false, e,
+		    "expected a profile (an object) or a file's name");
 	case KN_KEY_LATER:
 		/* An empty list asks for nothing, and nothing is what there is. */
 		if (json_is_array(v) && json_array_size(v) == 0)

@@ -7,7 +7,9 @@
  *   policy_check.c  one document against the table
  *   policy_items.c  what the table cannot say: mounts, rules, names
  *   policy_merge.c  documents onto one another; layers that must hold
+ *   policy_profile.c  foreign seccomp profiles; policy_profile_build.c for this machine
  *   policy_build.c  the merged document -> struct kn_policy
+ *   policy_seccomp.c  groups, rules and profile of it
  *   policy_mounts.c mounts of the caller; policy_root.c the system root
  *   policy_limits.c sizes, durations, a task's own limits
  *   policy_schema.c the table -> JSON Schema
@@ -51,8 +53,9 @@ enum kn_key_type {
 	KN_KEY_WORD, /* one of words; the index is the value */
 	KN_KEY_TEXT,
 	KN_KEY_INT,
-	KN_KEY_SIZE,  /* integer or text with K, M, G */
-	KN_KEY_LATER, /* described, and not supported by this version */
+	KN_KEY_SIZE,	/* integer or text with K, M, G */
+	KN_KEY_PROFILE, /* a foreign format: policy_profile.c, or the file's name */
+	KN_KEY_LATER,	/* described, and not supported by this version */
 	KN_KEY_TYPE_N
 };
 struct kn_key {
@@ -91,6 +94,7 @@ struct kn_pdoc {
 	bool preset;
 	struct kn_policy_notes *notes; /* borrowed; NULL: the last mistake is told */
 	size_t ordinal;		       /* among the documents of notes */
+	char *profile; /* the file that seccomp.profile came from, or NULL */
 };
 void kn_pdoc_fini(struct kn_pdoc *d);
 int kn_pdoc_open(struct kn_pdoc *d, const char *path, struct kn_err *e);
@@ -120,6 +124,16 @@ json_t *kn_pointer_get(json_t *root, const char *pointer);
 
 int kn_policy_check_doc(const struct kn_pdoc *d, struct kn_err *e);
 int kn_policy_check_items(const struct kn_pdoc *d, struct kn_err *e);
+/* ---- foreign seccomp profiles ---- */
+/* Is the object at `pointer` of d one? */
+int kn_profile_check(
+    const struct kn_pdoc *d, const char *pointer, json_t *profile, struct kn_err *e);
+/* Why an action is not for us, or NULL. */
+const char *kn_profile_no_action(const char *action);
+/* ENOSYS -> 38; -1: no such name. */
+int kn_profile_errno(const char *name);
+bool kn_profile_version(const char *text, unsigned out[2]);
+
 /* What is wrong with a path inside, or NULL. */
 const char *kn_inside_path_fault(const char *p);
 /* A SIZE value as checked by the table. */
@@ -148,6 +162,13 @@ struct kn_pol {
 	char hash[72];		       /* "" until it is asked for */
 };
 int kn_policy_build(struct kn_pol *p, struct kn_err *e);
+int kn_policy_build_seccomp(struct kn_pol *p, struct kn_err *e);
+/* Replaces seccomp.profile of the document by what is left of it on this machine. */
+int kn_policy_build_profile(struct kn_pol *p, struct kn_err *e);
+enum kn_seccomp_action kn_policy_action(const char *word);
+/* A list of texts without repetitions. */
+int kn_policy_build_strings(struct kn_pol *p, const char *pointer,
+    const char *const **out, size_t *out_n, struct kn_err *e);
 int kn_policy_build_mounts(struct kn_pol *p, struct kn_err *e);
 /* Where a merged value came from, for messages; never NULL. */
 const char *kn_pol_origin(const struct kn_pol *p, const char *pointer);

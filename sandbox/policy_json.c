@@ -23,6 +23,7 @@ kn_pdoc_fini(struct kn_pdoc *d)
 	free(d->label);
 	free(d->dir);
 	free(d->text);
+	free(d->profile);
 	memset(d, 0, sizeof *d);
 }
 

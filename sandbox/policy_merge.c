@@ -44,8 +44,10 @@ no_memory(struct kn_err *e)
 static json_t *
 origin_of(const struct kn_pdoc *d, const char *from)
 {
-	json_t *s = d->text && !d->preset ? json_sprintf("%s:%s", d->label, from)
-					  : json_string(d->label);
+	bool profile = d->profile && strcmp(from, "/seccomp/profile") == 0;
+	json_t *s = profile		    ? json_string(d->profile)
+		    : d->text && !d->preset ? json_sprintf("%s:%s", d->label, from)
+					    : json_string(d->label);
 	/* A label may not be UTF-8. */
 	return s ? s : json_string("a policy file");
 }
@@ -122,7 +124,8 @@ merge(struct kn_pmerge *m, const struct kn_pdoc *d, json_t *dst, json_t *src,
 			continue;
 		}
 		json_t *have = json_object_get(dst, name);
-		if (json_is_object(v) || json_is_array(v)) {
+		bool whole = strcmp(at, "/seccomp/profile") == 0;
+		if (!whole && (json_is_object(v) || json_is_array(v))) {
 			bool object = json_is_object(v);
 			if (!have) {
 				have = object ? json_object() : json_array();

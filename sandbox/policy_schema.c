@@ -126,6 +126,9 @@ schema_of(const struct kn_key *k, bool element)
 	case KN_KEY_SIZE:
 		o = number(k, element);
 		break;
+	case KN_KEY_PROFILE: /* its own format, told by its own check */
+		o = json_pack("{s:[s,s,s]}", "type", "string", "object", "null");
+		break;
 	case KN_KEY_LATER: /* asks for nothing, or is refused */
 		return json_pack("{s:[n[]]}", "enum");
 	case KN_KEY_TYPE_N:

@@ -36,6 +36,10 @@
 	{ \
 		.path = p, .type = KN_KEY_TEXT, .doc = d \
 	}
+#define PROFILE(p, d) \
+	{ \
+		.path = p, .type = KN_KEY_PROFILE, .doc = d \
+	}
 #define LATER(p, d) \
 	{ \
 		.path = p, .type = KN_KEY_LATER, .doc = d \
@@ -62,9 +66,9 @@ static const char *const layer_words[] = { "namespaces", "seccomp", "capabilitie
 static const char *const degradable_words[] = { "uid", "landlock", "cgroup.memory",
 	"cgroup.pids", "cgroup.cpu", "mseal", NULL };
 static const char *const action_words[] = { "SCMP_ACT_ALLOW", "SCMP_ACT_ERRNO",
-	"SCMP_ACT_KILL_PROCESS", "SCMP_ACT_LOG", NULL };
-static const char *const action_later[] = { "SCMP_ACT_KILL", "SCMP_ACT_KILL_THREAD",
-	"SCMP_ACT_TRAP", "SCMP_ACT_TRACE", "SCMP_ACT_NOTIFY", NULL };
+	"SCMP_ACT_KILL_PROCESS", "SCMP_ACT_LOG", "SCMP_ACT_KILL",
+	"SCMP_ACT_KILL_THREAD", "SCMP_ACT_TRAP", NULL }; /* enum kn_seccomp_action */
+static const char *const action_later[] = { "SCMP_ACT_TRACE", "SCMP_ACT_NOTIFY", NULL };
 
 /* Order: as the man page shows them. A parent stands before its members. */
 const struct kn_key kn_policy_keys[] = {
@@ -210,7 +214,16 @@ const struct kn_key kn_policy_keys[] = {
 	    AT(seccomp.unlisted), .dflt = KN_SC_ERRNO, .later = action_later),
 	INT("/seccomp/default/errnoRet", 1, 4095, "As in a rule. Absent: 38, ENOSYS.",
 	    AT(seccomp.unlisted_errno), .dflt = 38),
-	LATER("/seccomp/profile", ""),
+	LIST("/seccomp/architectures",
+	    "Whose numbers of system calls a task may use beside the machine's own; "
+	    "the same rules cover them."),
+	WORD("/seccomp/architectures/*",
+	    WORDS("SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_X32",
+		"SCMP_ARCH_AARCH64"),
+	    "X86_64 and AARCH64 are always there, each on its own machines."),
+	PROFILE("/seccomp/profile",
+	    "A profile of OCI runtimes or Docker as it stands, or the name of a file "
+	    "with one: what it allows stands in place of the groups."),
 	LATER("/seccomp/explain", ""),
 
 	WORD("/landlock", WORDS("auto", "on", "off"),

@@ -205,7 +205,9 @@ keys_of_a_later_version_are_refused_by_name(void **state)
 			if (strchr(k->path, '*'))
 				continue;
 			snprintf(set, sizeof set, "%s=%s", k->path, k->later[w]);
-			refused_set(set, PIECES(k->path, k->later[w], "not supported"));
+			const char *why = kn_profile_no_action(k->later[w]);
+			refused_set(set,
+			    PIECES(k->path, k->later[w], why ? why : "not supported"));
 			seen++;
 		}
 		if (k->type != KN_KEY_LATER)

@@ -128,8 +128,11 @@ mounts_and_rules_are_whole_or_refused(void **state)
 		  "\"SCMP_ACT_ERRNO\",\"errnoRet\":4096}]}",
 		    { "errnoRet", "range" } },
 		{ "\"seccomp\":{\"rules\":[{\"names\":[\"read\"],\"action\":"
-		  "\"SCMP_ACT_TRAP\"}]}",
-		    { "/action", "not supported" } },
+		  "\"SCMP_ACT_TRACE\"}]}",
+		    { "/action", "debugger" } },
+		{ "\"seccomp\":{\"rules\":[{\"names\":[\"read\"],\"action\":"
+		  "\"SCMP_ACT_NOTIFY\"}]}",
+		    { "/action", "program of yours" } },
 		{ "\"seccomp\":{\"rules\":[{\"names\":[\"read\"],\"action\":"
 		  "\"SCMP_ACT_ALLOW\",\"args\":[{\"index\":6,\"value\":0,\"op\":"
 		  "\"SCMP_CMP_EQ\"}]}]}",
