@@ -18,7 +18,7 @@ lost() { # ARGS...
 		grep -q 'task begun slot' "$T/err" && break
 		pause 50
 	done
-	pause 1000
+	pause 200
 	kill -9 "$(sed -n 's/.* spawned pid=\([0-9]*\) .*/\1/p' "$T/err" | head -n 1)"
 	wait $pid
 	rc=$?
@@ -28,9 +28,9 @@ is "$rc $(js "$T/out" 'by["begun"]["verdict"]')" "1 worker-lost" "a call whose s
 is "$(grep -c 'task begun slot' "$T/err")" 1 "and was given to nobody else"
 is "$(js "$T/out" '[(by["behind%d" % i]["verdict"], by["behind%d" % i]["value"], by["behind%d" % i]["attempt"]) for i in range(5)] == [("ok", i, 1) for i in range(5)]')" yes \
 	"those behind it are run elsewhere, at their first attempt"
-"$PY" - >"$T/tasks" <<'X'
-import json
-print(json.dumps({"id": "begun", "call": "sleep_ms", "value": 4000}))
+"$PY" - "$(scaled 2000)" >"$T/tasks" <<'X'
+import json, sys
+print(json.dumps({"id": "begun", "call": "sleep_ms", "value": int(sys.argv[1])}))
 X
 lost --retries 1
 is "$rc $(js "$T/out" '(by["begun"]["verdict"], by["begun"]["attempt"])')" "0 ('ok', 2)" "with a retry: run again, and that is said"

@@ -19,6 +19,11 @@ left_before
 # strict and judge want memory held by a control group, which not every caller has.
 weak=
 cgroup_granted || weak='--set /allow_degraded=["cgroup.memory","cgroup.pids","cgroup.cpu"]'
+# Where the kernel has no mseal, a module can take its own slice away, and only that.
+ks run --quiet --report "$T/report" --module "$M/walls.so" --call constructed
+sealed=1
+[ "$(js "$T/report" 'L[0]["layers"]["mseal"]')" = enforced ] || sealed=0
+[ $sealed = 1 ] || not_here "what only a sealed mapping refuses: the kernel has no mseal"
 # Presets that kill for such a call: whoever asks is gone, which is no way in either.
 kills() {
 	[ "$1" = judge ]
@@ -33,9 +38,9 @@ for p in default strict python judge; do
 		like "$rc $(out)" '^0 BLOCKED: ' "exec, $p: no way by calls either"
 	fi
 	# 1: also what only a sealed mapping refuses; 2: the calls.
-	ks run --quiet --policy $p $weak --module "$M/walls.so" --call walls --input 1
+	ks run --quiet --policy $p $weak --module "$M/walls.so" --call walls --input $sealed
 	is "$rc $(out)" "0 BLOCKED" "module, $p: no way out of its slice by files and mappings"
-	ks run --quiet --policy $p $weak --module "$M/walls.so" --call walls --input 3
+	ks run --quiet --policy $p $weak --module "$M/walls.so" --call walls --input $((sealed + 2))
 	if kills $p; then
 		is "$rc $(out)" "159 " "module, $p: killed by the first of the calls"
 	else
@@ -46,8 +51,8 @@ for p in default strict python judge; do
 done
 
 # Several modules in one arena: each has its own part of it, and sees no other's.
-printf '%s\n' '{"id":"a","call":"walls","value":3}' '{"id":"b","call":"walls","value":3}' '{"id":"c","call":"walls","value":3}' \
-    '{"id":"d","call":"walls","value":3}' '{"id":"e","call":"walls","value":3}' '{"id":"f","call":"walls","value":3}' >"$T/tasks"
+printf '%s\n' '{"id":"a","call":"walls","value":'$((sealed + 2))'}' '{"id":"b","call":"walls","value":'$((sealed + 2))'}' '{"id":"c","call":"walls","value":'$((sealed + 2))'}' \
+    '{"id":"d","call":"walls","value":'$((sealed + 2))'}' '{"id":"e","call":"walls","value":'$((sealed + 2))'}' '{"id":"f","call":"walls","value":'$((sealed + 2))'}' >"$T/tasks"
 ks run --quiet --module "$M/walls.so" --workers 3 --tasks "$T/tasks"
 is "$(js "$T/out" '[by[i].get("value") for i in "abcdef"]')" \
     "['BLOCKED', 'BLOCKED', 'BLOCKED', 'BLOCKED', 'BLOCKED', 'BLOCKED']" "three modules in one arena"

@@ -58,7 +58,7 @@ for steal in brokered shared; do
 	say '{"id":"w0","call":"deaf_ms","value":20}' '{"id":"w1","call":"deaf_ms","value":20}'
 	wait_lines "$T/out" 2
 	for i in 0 1 2 3 4 5 6 7 8 9; do
-		say '{"id":"f'$i'","call":"deaf_ms","value":300}'
+		say '{"id":"f'$i'","call":"deaf_ms","value":'"$(scaled 300)"'}'
 	done
 	pause 300
 	[ -z "$may_kill" ] || kill -KILL $(one_of "$(residents $pid)")
