@@ -212,6 +212,7 @@ put_resident(struct kn_blob_w *w, const struct kn_resident *r)
 	kn_blob_u32(w, r->claim);
 	kn_blob_u32(w, r->region_lanes);
 	kn_blob_u32(w, r->may_place);
+	kn_blob_u32(w, r->may_name);
 	kn_blob_u64(w, r->payload_max);
 	kn_blob_str(w, r->module);
 	kn_blob_str(w, r->init);
@@ -234,6 +235,7 @@ kn_resident_decode(const void *buf, size_t n, struct kn_resident *out)
 	out->claim = kn_blob_get_u32(&r);
 	out->region_lanes = kn_blob_get_u32(&r);
 	out->may_place = kn_blob_get_u32(&r);
+	out->may_name = kn_blob_get_u32(&r);
 	out->payload_max = kn_blob_get_u64(&r);
 	out->module = kn_blob_get_str(&r);
 	out->init = kn_blob_get_str(&r);

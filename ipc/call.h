@@ -91,6 +91,7 @@ struct kn_resident {
 	uint32_t spin_us; /* before it parks; 0: parks at once */
 	uint32_t need_mseal;
 	uint32_t may_place; /* it may choose its CPU */
+	uint32_t may_name;  /* and what it is called */
 	/* where the layout has a submit region: it claims from its bank, and its own
 	 * submit lane has the PING only */
 	uint32_t claim, region_lanes; /* enum kn_claim_how; slots a region */

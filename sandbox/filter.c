@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "ipc/control.h"
 #include "ipc/err.h"
@@ -259,10 +260,10 @@ check_starts(const struct kn_ftable *t, struct kn_err *e)
 
 /* A module's process asks for it only where nothing is held against it. */
 static bool
-may_place(const struct kn_ftable *t)
+may_call(const struct kn_ftable *t, const char *name, uint64_t arg)
 {
-	const uint64_t args[6] = { 0 };
-	int nr = kn_filter_nr("sched_setaffinity");
+	const uint64_t args[6] = { arg };
+	int nr = kn_filter_nr(name);
 
 	return nr >= 0 &&
 	       kn_ftable_decide(t, t->arch, (uint32_t)nr, args) == SECCOMP_RET_ALLOW;
@@ -291,7 +292,8 @@ build(const struct kn_policy *policy, bool watched, struct kn_filter *out,
 	if (rc == 0)
 		rc = compile(&p[1], &f.cell_bpf, &f.cell_n, e);
 	free(p);
-	f.may_place = may_place(&t);
+	f.may_place = may_call(&t, "sched_setaffinity", 0);
+	f.may_name = may_call(&t, "prctl", PR_SET_NAME);
 	kn_ftable_fini(&t);
 	if (rc < 0) {
 		kn_filter_fini(&f);

@@ -21,6 +21,7 @@ struct kn_err;
 struct kn_filter {
 	void *worker_bpf, *cell_bpf; /* struct sock_filter arrays, owned */
 	uint32_t worker_n, cell_n;   /* instructions; checked <= 4096 */
+	bool may_name;		     /* and what it is called: prctl(PR_SET_NAME) */
 	bool may_place; /* a task may choose its CPU: sched_setaffinity of itself */
 };
 int kn_filter_build(const struct kn_policy *p, struct kn_filter *out, struct kn_err *e);

@@ -231,6 +231,7 @@ start(struct kn_wk *w, struct kn_err *e)
 		.need_mseal = kn_launcher_layers(s->launcher)->state[KN_LAYER_MSEAL] ==
 			      KN_LAYER_ENFORCED,
 		.may_place = s->worker_n == 1 && s->filter.may_place,
+		.may_name = s->filter.may_name,
 		.payload_max = p->payload_max ? p->payload_max : p->payload_area,
 		.module = p->pool.module_at,
 		.init = p->pool.init };

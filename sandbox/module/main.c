@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -75,18 +76,12 @@ map_slice(struct kn_mod *m, struct kn_err *e)
 	return 0;
 }
 
-/* Else it is called "3", as the descriptor it was started from. By its file: every
- * policy lets us write, not every one prctl(). */
+/* Else it is called "3", as the descriptor it was started from. */
 static void
-name_process(void)
+name_process(const struct kn_mod *m)
 {
-	static const char name[] = "knit-module";
-	int fd = open("/proc/self/comm", O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	(void)!write(fd, name, sizeof name - 1);
-	close(fd);
+	if (m->record.may_name)
+		(void)prctl(PR_SET_NAME, "knit-module");
 }
 
 int
@@ -96,11 +91,11 @@ main(void)
 	struct kn_err e;
 
 	kn_err_clear(&e);
-	name_process();
 	/* What a task prints before it crashes is not to be lost in a buffer. */
 	setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 	if (read_record(m, &e) < 0 || map_slice(m, &e) < 0 || kn_mod_share(m, &e) < 0)
 		kn_mod_die(e.msg);
+	name_process(m);
 	close(KN_RESIDENT_ARENA);
 	if (m->claimant)
 		close(KN_RESIDENT_REGION);

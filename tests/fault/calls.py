@@ -30,17 +30,6 @@ SCRIBBLE_S = float(os.environ.get("KNIT_SCRIBBLE_S", "0"))
 PER_SECOND = 50
 WORKERS = 4
 POOL = bytes(random.Random(1).choice(b"abcdefghijklmnopqrstuvwxyz0123456789") for _ in range(1 << 18)).decode()
-passed = failed = 0
-
-
-def result(name, problems, note=""):
-    global passed, failed
-    passed += not problems
-    failed += bool(problems)
-    print("%s %d - %s%s" % ("not ok" if problems else "ok", passed + failed, name, note and " (%s)" % note))
-    for p in problems[:10]:
-        print("#   %s" % str(p)[:900])
-    sys.stdout.flush()
 
 
 def body(i):
@@ -108,12 +97,7 @@ class Batch:
             self.counts["wrong"] = self.counts.get("wrong", 0) + (v == "ok")
 
     def end(self, limit=120):
-        try:
-            self.p.wait(limit)
-        except subprocess.TimeoutExpired:
-            self.problems.append("hangs: %s" % F.names(F.descendants(self.p.pid)))
-            F.kill_all(list(F.descendants(self.p.pid)) + [self.p.pid])
-            self.p.wait()
+        F.await_end(self.p, limit, self.problems)
         for t in self.threads:
             t.join()
         self.err.close()
@@ -142,24 +126,6 @@ class Batch:
         return levels
 
 
-def send(pid, parent, sig):
-    """Signal pid if it is a child of parent, whoever has that number a moment later."""
-    try:
-        fd = os.pidfd_open(pid)
-    except OSError:
-        return False
-    try:
-        st = F.stat_of(pid)
-        if not st or st[2] != parent:
-            return False
-        signal.pidfd_send_signal(fd, sig)
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(fd)
-
-
 # ---- the storm ----
 
 def test_storm(place):
@@ -182,7 +148,7 @@ def storm(place, steal):
         time.sleep(max(0, due - time.monotonic()))
         while goes_on and goes_on[0][0] < time.monotonic():
             _, pid, parent = goes_on.pop(0)
-            send(pid, parent, signal.SIGCONT)
+            F.send(pid, parent, signal.SIGCONT)
         levels = b.processes()
         # Mostly residents: launching anew takes longer than to the next signal.
         level = rnd.choices(range(4), (2, 3, 3, 92))[0]
@@ -193,8 +159,8 @@ def storm(place, steal):
             continue
         pid, parent = levels[level][at]
         if rnd.random() < 0.8:
-            kills[level] += send(pid, parent, signal.SIGKILL)
-        elif send(pid, parent, signal.SIGSTOP):
+            kills[level] += F.send(pid, parent, signal.SIGKILL)
+        elif F.send(pid, parent, signal.SIGSTOP):
             stops[level] += 1
             if rnd.random() < 0.7:
                 goes_on.append((time.monotonic() + rnd.random() * 0.2, pid, parent))
@@ -211,7 +177,7 @@ def storm(place, steal):
         b.problems.append("honest workers are judged: %s" % re.findall(".*violation.*", b.told)[:3])
     if signals < 20:
         b.problems.append("only %d signals: too few to say anything" % signals)
-    result("%d calls, %s, %d signals a second: each answered once, each value right" % (CALLS, steal, PER_SECOND),
+    F.result("%d calls, %s, %d signals a second: each answered once, each value right" % (CALLS, steal, PER_SECOND),
            b.problems, "%d SIGKILL and %d SIGSTOP to launchers, stubs, inits, residents: %s %s; %s; %.0f s" % (
                sum(kills), sum(stops), kills, stops, b.note, took))
 
@@ -259,7 +225,7 @@ def scribbler(place, steal):
                 problems.append("caught and not ended: %s" % mine[at:at + 4])
     if not fields:
         problems.append("it was never caught")
-    result("a worker that scribbles over all it shares, beside %d calls, %s" % (calls, steal), problems,
+    F.result("a worker that scribbles over all it shares, beside %d calls, %s" % (calls, steal), problems,
            "%d batches, %d lives, %.0f s; %s; caught by %s; %s" % (
                seed, lives, time.monotonic() - start,
                " ".join("%s=%d" % x for x in sorted(verdicts.items())),
@@ -280,9 +246,8 @@ def main():
             f(place)
             place.close()
     left = [m for m in F.mounts() - mounts if "knit" in m]
-    result("no mount left", left)
-    print("1..%d\n# %d passed, %d failed" % (passed + failed, passed, failed))
-    sys.exit(1 if failed else 0)
+    F.result("no mount left", left)
+    sys.exit(F.end())
 
 
 if __name__ == "__main__":

@@ -37,6 +37,39 @@ def subreaper():
         sys.exit("cannot become a child subreaper")
 
 
+# ---- what is told ----
+
+tally = [0, 0]  # failed, passed
+
+
+def result(name, problems, note=""):
+    """One line of TAP."""
+    tally[not problems] += 1
+    print("%s %d - %s%s" % ("not ok" if problems else "ok", sum(tally), name, note and " (%s)" % note))
+    for p in problems[:10]:
+        print("#   %s" % str(p)[:900])
+    sys.stdout.flush()
+    return not problems
+
+
+def end():
+    """The last lines; the exit status."""
+    print("1..%d\n# %d passed, %d failed" % (sum(tally), tally[1], tally[0]))
+    return 1 if tally[0] else 0
+
+
+def await_end(p, limit, problems):
+    """The run p ends by itself, or is ended."""
+    try:
+        p.wait(limit)
+        return True
+    except subprocess.TimeoutExpired:
+        problems.append("hangs: %s" % names(descendants(p.pid)))
+        kill_all(list(descendants(p.pid)) + [p.pid])
+        p.wait()
+        return False
+
+
 # ---- processes ----
 
 def stat_of(pid):
@@ -76,6 +109,24 @@ def children(top):
             return [int(p) for p in f.read().split()]
     except OSError:
         return []
+
+
+def send(pid, parent, sig):
+    """Signal pid if it is a child of parent, whoever has that number a moment later."""
+    try:
+        fd = os.pidfd_open(pid)
+    except OSError:
+        return False
+    try:
+        st = stat_of(pid)
+        if not st or st[2] != parent:
+            return False
+        signal.pidfd_send_signal(fd, sig)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
 
 
 def reap(but=()):

@@ -19,19 +19,6 @@ import faults as F
 
 STUBBORN = os.path.join(F.B, "fault", "stubborn")
 IDLE_S = 3
-passed = failed = 0
-
-
-def result(name, problems, note=""):
-    global passed, failed
-    good = not problems
-    passed += good
-    failed += not good
-    print("%s %d - %s%s" % ("ok" if good else "not ok", passed + failed, name, note and " (%s)" % note))
-    for p in problems[:10]:
-        print("#   %s" % p[:700])
-    sys.stdout.flush()
-    return good
 
 
 class Pool:
@@ -49,13 +36,7 @@ class Pool:
                                   cwd=place.top, env=e, preexec_fn=place.become)
 
     def end(self, limit=120):
-        try:
-            self.p.wait(limit)
-        except subprocess.TimeoutExpired:
-            self.r.hung = True
-            self.r.bad("hangs: %s" % F.names(F.descendants(self.p.pid)))
-            F.kill_all(list(F.descendants(self.p.pid)) + [self.p.pid])
-            self.p.wait()
+        self.r.hung = not F.await_end(self.p, limit, self.r.problems)
         try:
             self.p.stdin.close()
         except OSError:
@@ -95,24 +76,6 @@ class Pool:
 def is_ready(worker):
     """Has its stub been exec'd?"""
     return bool(worker[1]) and (F.stat_of(worker[1]) or ("bwrap",))[0] != "bwrap"
-
-
-def send(pid, parent, sig):
-    """Signal pid if it is a child of parent, whoever has that number a moment later."""
-    try:
-        fd = os.pidfd_open(pid)
-    except OSError:
-        return False
-    try:
-        st = F.stat_of(pid)
-        if not st or st[2] != parent:
-            return False
-        signal.pidfd_send_signal(fd, sig)
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(fd)
 
 
 def each_once(pool, ids, allowed):
@@ -157,9 +120,9 @@ def kill_storm(place, name, options, once, n=10000):
             continue
         launcher, stub = found[turn % len(found)]
         if turn % 2 and stub:
-            kills[1] += send(stub, launcher, signal.SIGKILL)
+            kills[1] += F.send(stub, launcher, signal.SIGKILL)
         else:
-            kills[0] += send(launcher, pool.p.pid, signal.SIGKILL)
+            kills[0] += F.send(launcher, pool.p.pid, signal.SIGKILL)
     pool.end(60)
     note = each_once(pool, {t["id"] for t in tasks}, ("ok", "worker-lost"))
     if pool.p.returncode != (1 if any(t["verdict"] != "ok" for t in pool.lines) else 0):
@@ -171,7 +134,7 @@ def kill_storm(place, name, options, once, n=10000):
             pool.r.bad("%s is %s and began %d times, attempt %s" % (t["id"], t["verdict"], times, t.get("attempt")))
     if sum(kills) < 10:
         pool.r.bad("only %s kills: too few to say anything" % kills)
-    result("%d tasks, 4 workers, one killed every 50 ms%s" % (n, name), pool.r.problems,
+    F.result("%d tasks, 4 workers, one killed every 50 ms%s" % (n, name), pool.r.problems,
            "%d launchers and %d stubs killed; %s; %d began; attempts up to %d" % (
                kills[0], kills[1], note, len(begun), max([t.get("attempt") or 0 for t in pool.lines] + [0])))
 
@@ -204,7 +167,7 @@ def test_stopped_supervisor(place):
             pool.r.bad("%s is ok with a wall of %s ms" % (t["id"], wall))
         if t["id"].startswith("long") and wall > 3000:
             pool.r.bad("%s ran for %s ms" % (t["id"], wall))
-    result("supervisor SIGSTOPped for 5 s with a limit of 1 s: none is ok beyond it", pool.r.problems, note)
+    F.result("supervisor SIGSTOPped for 5 s with a limit of 1 s: none is ok beyond it", pool.r.problems, note)
 
 
 def test_stopped_worker(place):
@@ -213,21 +176,21 @@ def test_stopped_worker(place):
     pool = Pool(place, ["--workers", "2"], tasks)
     pool.ready(2)
     time.sleep(0.1)
-    stopped = sum(send(s, l, signal.SIGSTOP) for l, s in pool.workers()[:1] if s)
+    stopped = sum(F.send(s, l, signal.SIGSTOP) for l, s in pool.workers()[:1] if s)
     pool.end(60)
     note = each_once(pool, {t["id"] for t in tasks}, ("ok", "timeout", "worker-lost"))
     if stopped != 1:
         pool.r.bad("stopped %d workers" % stopped)
     if sum(t["verdict"] == "ok" for t in pool.lines) < 8:
         pool.r.bad("one stopped worker cost %s" % note)
-    result("a worker SIGSTOPped while it runs a task", pool.r.problems, note)
+    F.result("a worker SIGSTOPped while it runs a task", pool.r.problems, note)
 
     pool = Pool(place, ["--workers", "2"])
     line = json.dumps({"id": "first", "argv": ["/bin/true"]}) + "\n"
     pool.p.stdin.write(line.encode())
     pool.p.stdin.flush()
     pool.wait_for(lambda: os.path.getsize(place.path("stdout")) > 0)
-    stopped = sum(send(s, l, signal.SIGSTOP) for l, s in pool.workers() if s)
+    stopped = sum(F.send(s, l, signal.SIGSTOP) for l, s in pool.workers() if s)
     for i in range(4):
         pool.p.stdin.write((json.dumps({"id": "t%d" % i, "argv": ["/bin/true"]}) + "\n").encode())
     pool.p.stdin.close()
@@ -235,7 +198,7 @@ def test_stopped_worker(place):
     note = each_once(pool, {"first"} | {"t%d" % i for i in range(4)}, ("ok",))
     if not stopped:
         pool.r.bad("stopped none")
-    result("idle workers SIGSTOPped: their tasks go to others", pool.r.problems, "%d stopped; %s" % (stopped, note))
+    F.result("idle workers SIGSTOPped: their tasks go to others", pool.r.problems, "%d stopped; %s" % (stopped, note))
 
 
 def test_slow_reader(place):
@@ -249,10 +212,10 @@ def test_slow_reader(place):
     pool.ready(3)
     stopped = []
     for _ in range(4):
-        stopped = [(l, s) for l, s in pool.workers()[:2] if s and send(s, l, signal.SIGSTOP)] or stopped
+        stopped = [(l, s) for l, s in pool.workers()[:2] if s and F.send(s, l, signal.SIGSTOP)] or stopped
         time.sleep(0.5)
         for l, s in stopped:
-            send(s, l, signal.SIGCONT)
+            F.send(s, l, signal.SIGCONT)
         time.sleep(0.1)
     pool.end(60)
     note = each_once(pool, {t["id"] for t in tasks}, ("ok",))
@@ -261,7 +224,7 @@ def test_slow_reader(place):
             pool.r.bad("%s read another's bytes" % t["id"])
     if not stopped:
         pool.r.bad("stopped none")
-    result("jobs of stopped workers are still their own afterwards", pool.r.problems, note)
+    F.result("jobs of stopped workers are still their own afterwards", pool.r.problems, note)
 
 
 def test_never_ready(place):
@@ -276,7 +239,7 @@ def test_never_ready(place):
     note = each_once(pool, {t["id"] for t in tasks}, ("launch-failed",))
     if pool.p.returncode != 125 or not F.our_lines(pool.r.err):
         pool.r.bad("status %s, stderr %r" % (pool.p.returncode, pool.r.err))
-    result("launchers that never become ready: launch-failed, 125 and a line", pool.r.problems, note)
+    F.result("launchers that never become ready: launch-failed, 125 and a line", pool.r.problems, note)
 
 
 def test_acknowledges_and_goes_on(place):
@@ -306,7 +269,7 @@ def test_acknowledges_and_goes_on(place):
                 pool.r.bad("status %s, ready %s" % (pool.p.returncode, said))
             if b"kill why=" not in pool.r.err:
                 pool.r.bad("nobody was killed")
-            result("a stub that %ss the stop and goes on%s is killed" % (how, ", with a task" if task else ""),
+            F.result("a stub that %ss the stop and goes on%s is killed" % (how, ", with a task" if task else ""),
                    pool.r.problems, "%.1f s%s" % (took, note and "; " + note))
 
 
@@ -349,7 +312,7 @@ def test_signals(place, times=200):
         if r.problems:
             problems.append("%d: %s at %s: %s; stderr %r" % (
                 n, [s.name for s in order], ["%.1f" % (m * 1000) for m in moments], "; ".join(r.problems), r.err[-200:]))
-    result("%d times TERM, HUP, TERM, INT in any order within 50 ms of the start" % times, problems,
+    F.result("%d times TERM, HUP, TERM, INT in any order within 50 ms of the start" % times, problems,
            "slowest %.1f s; statuses %s" % (slowest, " ".join("%s:%d" % x for x in sorted(codes.items()))))
 
 
@@ -373,7 +336,7 @@ def test_side_by_side(place):
                 pool.r.bad("%s printed %r" % (t["id"], t["stdout"]))
         problems += pool.r.problems
     other.close()
-    result("two supervisors side by side", problems, "; ".join(notes))
+    F.result("two supervisors side by side", problems, "; ".join(notes))
 
 
 def switches(pid):
@@ -417,7 +380,7 @@ def test_idle(place):
     pool.end(30)
     if pool.p.returncode != 0:
         pool.r.bad("status %s" % pool.p.returncode)
-    result("an idle pool makes no system call", pool.r.problems, note)
+    F.result("an idle pool makes no system call", pool.r.problems, note)
 
 
 def main():
@@ -433,9 +396,8 @@ def main():
             f(place)
             place.close()
     left = [m for m in F.mounts() - mounts if "knit" in m]
-    result("no mount left", left)
-    print("1..%d\n# %d passed, %d failed" % (passed + failed, passed, failed))
-    sys.exit(1 if failed else 0)
+    F.result("no mount left", left)
+    sys.exit(F.end())
 
 
 if __name__ == "__main__":

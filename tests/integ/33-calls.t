@@ -147,5 +147,32 @@ cp "$KS_REAL" "$T/inner" && chmod 755 "$T/inner"
 ks run --quiet --ro-bind "$T/inner:/inner" -- /inner run -- true
 is $rc 125 "the program in its own sandbox: 125"
 one_clear_line 'inside of a sandbox' "the program in its own sandbox"
+
+# ---- what it is called ----
+printf '{"id":"a","call":"sleep_ms","value":%d}\n' "$(scaled 400)" >"$T/tasks"
+"$KS" run --module "$M/basic.so" --workers 1 --tasks "$T/tasks" >"$T/out" 2>"$T/err" &
+pid=$!
+is "$("$PY" - $pid <<'X'
+import glob, sys, time
+def kids(p):
+    return [int(c) for f in glob.glob("/proc/%d/task/*/children" % p) for c in open(f).read().split()]
+end, name = time.monotonic() + 20, None
+while name is None and time.monotonic() < end:
+    todo = [int(sys.argv[1])]
+    while todo:
+        p = todo.pop()
+        try:
+            todo += kids(p)
+            args = open("/proc/%d/cmdline" % p).read()
+            comm = open("/proc/%d/comm" % p).read().strip()
+        except OSError:
+            continue
+        if args.startswith("knit-worker-module") and comm != "3":
+            name = comm
+print(name)
+X
+)" knit-module "a module's process is not called after a descriptor"
+wait $pid
+
 left_after "calls"
 done_testing
