@@ -156,6 +156,7 @@ kn_cgroup_parse(
 		{ "memory", &out->memory },
 		{ "pids", &out->pids },
 		{ "cpuacct", &out->cpuacct },
+		{ "cpu", &out->cpu },
 		{ "", &out->unified },
 	};
 	char path[KN_CGROUP_PATH_MAX];

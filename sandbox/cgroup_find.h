@@ -18,8 +18,8 @@ struct kn_cgroup_place {
 	unsigned mount_n;	      /* length of the mount point's part of dir */
 };
 struct kn_cgroup_where {
-	struct kn_cgroup_place memory, pids, cpuacct; /* v1 hierarchies */
-	struct kn_cgroup_place unified;		      /* v2 */
+	struct kn_cgroup_place memory, pids, cpuacct, cpu; /* v1 hierarchies */
+	struct kn_cgroup_place unified;			   /* v2 */
 };
 void kn_cgroup_parse(
     const char *self_cgroup, const char *mountinfo, struct kn_cgroup_where *out);

@@ -1,8 +1,8 @@
 /* sandbox/host.c: what this machine offers, asked of the kernel and nobody else.
  *
  * Every question costs one or two system calls; no process is started. Whether a user
- * namespace can really be had is learned by the first launch, whose failure
- * kn_host_explain_launch() turns into the setting to change.
+ * namespace can really be had is learned by the first launch, whose failure lack.h
+ * turns into the setting to change; doctor.h asks for everything beforehand.
  */
 #include "sandbox/host.h"
 
@@ -24,6 +24,7 @@
 #include "ipc/fd.h"
 #include "sandbox/caps.h"
 #include "sandbox/cgroup_find.h"
+#include "sandbox/lack.h"
 #include "sandbox/uid.h"
 
 #ifndef SYS_mseal
@@ -36,7 +37,7 @@
 #define LANDLOCK_CREATE_RULESET_VERSION (1U << 0)
 #endif
 
-enum { MAP_TEXT_MAX = 16384, SETTING_MAX = 32, CPUS_MAX = 8192 };
+enum { MAP_TEXT_MAX = 16384, CPUS_MAX = 8192 };
 
 static uint32_t
 landlock_abi(void)
@@ -155,8 +156,7 @@ kn_host_find_bwrap(char *out, size_t n, struct kn_err *e)
 	else
 		kn_err_set(e, KN_EK_HOST,
 		    "bwrap: not found in /usr/bin, /bin or /usr/local/bin");
-	kn_err_hint(e, "install the package \"bubblewrap\", or set KNIT_BWRAP to its "
-		       "absolute path");
+	kn_lack_hint(KN_LACK_BWRAP_MISSING, geteuid() == 0, e);
 	return -1;
 }
 
@@ -207,14 +207,14 @@ kn_host_probe(struct kn_host *h, struct kn_err *e)
 		kn_err_set(e, KN_EK_HOST,
 		    "this is the inside of a sandbox: no pool can be opened within a "
 		    "pool");
-		kn_err_hint(e, "hand the task to the pool outside");
+		kn_lack_hint(KN_LACK_INSIDE_CELL, geteuid() == 0, e);
 		return -1;
 	}
 	/* Ids, mounts, descriptors of the launch: without it each of them would look
 	 * like a right that is missing. */
 	if (access("/proc/self/fd", X_OK) < 0) {
 		kn_err_sys(e, KN_EK_HOST, "/proc is not mounted: /proc/self/fd");
-		kn_err_hint(e, "as root: mount -t proc proc /proc");
+		kn_lack_hint(KN_LACK_PROC_MISSING, geteuid() == 0, e);
 		return -1;
 	}
 	h->uid = geteuid();
@@ -227,40 +227,4 @@ kn_host_probe(struct kn_host *h, struct kn_err *e)
 		h->bwrap[0] = '\0';
 	probe_root(h);
 	return 0;
-}
-
-/* The setting as a number, -1 if this kernel has no such file. */
-static long
-setting(const char *path)
-{
-	char text[SETTING_MAX];
-
-	return read_small(path, text, sizeof(text)) == 0 ? strtol(text, NULL, 10) : -1;
-}
-
-void
-kn_host_explain_launch(const struct kn_host *h, struct kn_err *e)
-{
-	if (setting("/proc/sys/user/max_user_namespaces") == 0)
-		kn_err_hint(e,
-		    "user namespaces are switched off here; as root: sysctl -w "
-		    "user.max_user_namespaces=15000");
-	else if (setting("/proc/sys/kernel/unprivileged_userns_clone") == 0)
-		kn_err_hint(e,
-		    "unprivileged user namespaces are switched off here; as root: "
-		    "sysctl -w kernel.unprivileged_userns_clone=1");
-	else if (setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1)
-		kn_err_hint(e,
-		    "AppArmor restricts user namespaces here; give bwrap a profile "
-		    "with \"userns,\", or as root: sysctl -w "
-		    "kernel.apparmor_restrict_unprivileged_userns=0");
-	else if (setting("/proc/sys/user/max_user_namespaces") < 0)
-		kn_err_hint(e, "this kernel has no user namespaces (CONFIG_USER_NS), "
-			       "or /proc is not mounted");
-	else
-		kn_err_hint(e,
-		    "user namespaces seem to be allowed by the kernel's settings; "
-		    "inside a container, its profile must allow unshare, mount and "
-		    "pivot_root%s",
-		    h->root ? "" : " (or start it outside one)");
 }

@@ -40,7 +40,4 @@ uint64_t kn_host_memory(void);
 /* The bwrap to use: $KNIT_BWRAP if set (absolute), else a fixed search. 0, or -1 with
  * what is wrong and the package to install. */
 int kn_host_find_bwrap(char *out, size_t n, struct kn_err *e);
-/* Why user namespaces do not work here, for a failed launch: fills the hint. */
-void kn_host_explain_launch(const struct kn_host *h, struct kn_err *e);
-
 #endif

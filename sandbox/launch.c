@@ -14,6 +14,7 @@
 
 #include "ipc/err.h"
 #include "sandbox/idmap.h"
+#include "sandbox/lack.h"
 #include "sandbox/launch_int.h"
 
 enum {
@@ -38,8 +39,7 @@ check_host(struct kn_launcher *l, struct kn_err *e)
 		    "workers would have to run as the machine's uid 0: no CAP_SETUID, "
 		    "CAP_SETGID and CAP_SYS_ADMIN, or no unprivileged uid is mapped in "
 		    "this user namespace");
-		kn_err_hint(e, "start it as an ordinary user, or grant those (in a "
-			       "user namespace: map more ids, newuidmap)");
+		kn_lack_hint(KN_LACK_ROOT_POWERLESS, true, e);
 		return -1;
 	}
 	if (h->root && h->worker_uid_n < l->worker_n) {
@@ -101,7 +101,7 @@ plan_child_binds(struct kn_launcher *l, size_t user_n, struct kn_err *e)
 		l->userns[w] = -1;
 	if (kn_idmap_open(l->host->uid, l->host->gid, l->host->worker_uid_base,
 		l->host->maps_full, &l->userns[0], e) < 0) {
-		kn_host_explain_launch(l->host, e);
+		kn_lack_hint_userns(e->sys, l->host->uid == 0, e);
 		return -1;
 	}
 	if (kn_bind_plan_idmap(l->binds, l->policy->fs.mount_n, l->userns[0],

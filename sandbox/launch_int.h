@@ -65,10 +65,4 @@ enum {
 };
 #define KN_LAUNCH_MEM_OVERHEAD (2ull << 20)
 
-/* What to do where the machine gives this user no more processes. */
-#define KN_LAUNCH_PROCESSES_HINT \
-	"as many processes as this user may have are there already (ulimit -u), or " \
-	"as " \
-	"many as its cgroup may (pids.max): fewer workers, or a higher limit"
-
 #endif

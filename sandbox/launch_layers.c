@@ -5,8 +5,11 @@
  * over allow_degraded. Nothing is ever weakened without having been named.
  */
 #include <stddef.h>
+#include <stdio.h>
 
 #include "ipc/err.h"
+#include "sandbox/cgroup_why.h"
+#include "sandbox/lack.h"
 #include "sandbox/launch_int.h"
 
 enum { ABI_OF_SCOPES = 6 }; /* of Landlock */
@@ -14,9 +17,9 @@ enum { ABI_OF_SCOPES = 6 }; /* of Landlock */
 /* What is known of one layer. */
 struct have {
 	bool can;
-	const char *asked; /* the value that asks for it, or NULL */
-	const char *lacks; /* why it cannot be had */
-	const char *hint;
+	const char *asked;  /* the value that asks for it, or NULL */
+	enum kn_lack cause; /* why it cannot be had */
+	const char *lacks;  /* in words, if not the cause's */
 };
 
 static const char *
@@ -35,10 +38,6 @@ pids_asked(const struct kn_policy *p)
 				     : NULL;
 }
 
-#define CGROUP_HINT \
-	"start it as root, or in a delegated cgroup: --delegate, where systemd has a " \
-	"session of yours"
-
 /* Files are walled off by any version. Of the machine's network, where a policy grants
  * it, abstract sockets are a part, and only scopes keep a task from those of others. */
 static struct have
@@ -49,13 +48,11 @@ look_landlock(const struct kn_policy *p, const struct kn_host *h)
 
 	x.asked = p->landlock == KN_LANDLOCK_ON ? "/landlock" : NULL;
 	if (h->landlock_abi == 0) {
-		x.lacks = "this kernel has no Landlock";
-		x.hint =
-		    "boot with \"landlock\" in the lsm= list (Linux 5.13 or later)";
+		x.cause = KN_LACK_LANDLOCK;
 	} else {
+		x.cause = KN_LACK_LANDLOCK_SCOPES;
 		x.lacks = "this kernel's has no scopes, which keep a task on the "
 			  "machine's network (/network/mode) from abstract sockets";
-		x.hint = "they came with Linux 6.12";
 	}
 	return x;
 }
@@ -74,8 +71,7 @@ look(enum kn_layer l, const struct kn_policy *p, const struct kn_host *h,
 		break; /* a launch without them fails */
 	case KN_LAYER_UID:
 		x.can = h->root;
-		x.lacks = "only root can give workers a host uid of their own";
-		x.hint = "start it as root, or remove \"uid\" from /require";
+		x.cause = KN_LACK_NOT_ROOT;
 		break;
 	case KN_LAYER_LANDLOCK:
 		x = look_landlock(p, h);
@@ -84,24 +80,23 @@ look(enum kn_layer l, const struct kn_policy *p, const struct kn_host *h,
 		x.can = kn_cgroup_has_memory(g);
 		x.asked = memory_asked(p);
 		x.lacks = "this machine grants us no memory cgroup";
-		x.hint = CGROUP_HINT;
+		x.cause = KN_LACK_CGROUP_DENIED;
 		break;
 	case KN_LAYER_CG_PIDS:
 		x.can = kn_cgroup_has_pids(g);
 		x.asked = pids_asked(p);
 		x.lacks = "this machine grants us no pids cgroup";
-		x.hint = CGROUP_HINT;
+		x.cause = KN_LACK_CGROUP_DENIED;
 		break;
 	case KN_LAYER_CG_CPU:
 		x.can = kn_cgroup_has_cpu(g);
 		x.asked = p->task.cpu_ms != 0 ? "/limits/task/cpu_ms" : NULL;
 		x.lacks = "this machine grants us no cgroup that counts CPU time";
-		x.hint = CGROUP_HINT;
+		x.cause = KN_LACK_CGROUP_DENIED;
 		break;
 	case KN_LAYER_MSEAL:
 		x.can = h->mseal;
-		x.lacks = "this kernel has no mseal";
-		x.hint = "it came with Linux 6.10";
+		x.cause = KN_LACK_MSEAL;
 		break;
 	case KN_LAYER_N:
 		break;
@@ -109,7 +104,7 @@ look(enum kn_layer l, const struct kn_policy *p, const struct kn_host *h,
 	return x;
 }
 
-#define accept_less "%s; or accept less: --set '/allow_degraded=[\"%s\"]'"
+#define accept_less "; or accept less: --set '/allow_degraded=[\"%s\"]'"
 
 /* Something weaker can stand in for these (sandbox/policy_items.c reads the same). */
 static bool
@@ -119,10 +114,31 @@ may_degrade(enum kn_layer l)
 	       l == KN_LAYER_CG_PIDS || l == KN_LAYER_CG_CPU || l == KN_LAYER_MSEAL;
 }
 
+/* The fix of its cause, and where something weaker may do, how to say so. */
+static void
+hint_layer(enum kn_layer l, const struct have *x, bool root, struct kn_err *e)
+{
+	enum kn_lack c = x->cause;
+	struct kn_around a;
+	char fix[sizeof(e->hint)];
+	enum kn_who who;
+
+	if (c == KN_LACK_CGROUP_DENIED)
+		c = kn_cgroup_why();
+	kn_around_look(&a);
+	kn_lack_fix(c, &a, root, fix, sizeof(fix), &who);
+	if (may_degrade(l))
+		kn_err_hint(e, "%s%s" accept_less,
+		    who == KN_WHO_ROOT ? "as root: " : "", fix, kn_layer_name(l));
+	else
+		kn_err_hint(e, "%s%s", who == KN_WHO_ROOT ? "as root: " : "", fix);
+}
+
 static int
-decide(enum kn_layer l, const struct kn_policy *p, const struct have *x,
+decide(enum kn_layer l, const struct kn_policy *p, const struct have *x, bool root,
     enum kn_layer_state *out, struct kn_err *e)
 {
+	const char *lacks = x->lacks != NULL ? x->lacks : kn_lack_what(x->cause);
 	bool required = (p->require >> l & 1) != 0;
 	bool allowed = (p->allow_degraded >> l & 1) != 0;
 
@@ -141,17 +157,14 @@ decide(enum kn_layer l, const struct kn_policy *p, const struct have *x,
 	if (required) {
 		kn_err_set(e, KN_EK_HOST, "layer %s: required for %s, but %s",
 		    kn_layer_name(l), x->asked ? x->asked : "the policy (/require)",
-		    x->lacks);
-		if (may_degrade(l))
-			kn_err_hint(e, accept_less, x->hint, kn_layer_name(l));
-		else
-			kn_err_hint(e, "%s", x->hint);
+		    lacks);
+		hint_layer(l, x, root, e);
 		return -1;
 	}
 	if (x->asked != NULL && !allowed) {
 		kn_err_set(e, KN_EK_HOST, "layer %s: asked for by %s, but %s",
-		    kn_layer_name(l), x->asked, x->lacks);
-		kn_err_hint(e, accept_less, x->hint, kn_layer_name(l));
+		    kn_layer_name(l), x->asked, lacks);
+		hint_layer(l, x, root, e);
 		return -1;
 	}
 	*out = allowed ? KN_LAYER_DEGRADED : KN_LAYER_ABSENT;
@@ -166,7 +179,7 @@ kn_launch_layers(const struct kn_policy *p, const struct kn_host *h,
 		enum kn_layer l = (enum kn_layer)i;
 		struct have x = look(l, p, h, g);
 
-		if (decide(l, p, &x, &out->state[i], e) < 0)
+		if (decide(l, p, &x, h->uid == 0, &out->state[i], e) < 0)
 			return -1;
 	}
 	return 0;

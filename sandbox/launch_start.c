@@ -20,6 +20,7 @@
 #include "ipc/err.h"
 #include "sandbox/cgroup_tree.h"
 #include "sandbox/idmap.h"
+#include "sandbox/lack.h"
 #include "sandbox/launch_int.h"
 
 enum {
@@ -61,11 +62,21 @@ close_ends(struct ends *x)
 	}
 }
 
+/* A filter around us may refuse more than namespaces: clone3, or the mounts that binds
+ * need. */
 static void
-hint_processes(struct kn_err *e)
+hint_cause(const struct kn_launcher *l, struct kn_err *e)
 {
-	if (e->sys == EAGAIN)
-		kn_err_hint(e, "%s", KN_LAUNCH_PROCESSES_HINT);
+	bool root = l->host->uid == 0;
+	struct kn_around a;
+
+	if (e->sys == EAGAIN) {
+		kn_lack_hint(KN_LACK_PROCESSES, root, e);
+	} else if (e->sys == EPERM || e->sys == ENOSYS) {
+		kn_around_look(&a);
+		if (a.filtered)
+			kn_lack_hint(KN_LACK_FILTER, root, e);
+	}
 }
 
 static int
@@ -83,7 +94,9 @@ start_error(const struct kn_launcher *l, const struct kn_step_err *r, struct kn_
 		    l->child_binds[r->index].path);
 	else
 		kn_err_sys(e, KN_EK_LAUNCH, "%s", kn_launch_step_text(step));
-	hint_processes(e);
+	if (step == KN_STEP_EXEC && r->sys == EACCES)
+		kn_lack_hint(KN_LACK_BWRAP_UNREACHABLE, l->host->uid == 0, e);
+	hint_cause(l, e);
 	return -1;
 }
 
@@ -140,11 +153,8 @@ spawn(struct kn_child *c, int clone_fd, struct kn_proc *out, struct kn_err *e)
 	c->join_n = join_n;
 	if (pid < 0 && clone_fd >= 0)
 		return spawn(c, -1, out, e);
-	if (pid < 0) {
-		kn_err_sys(e, KN_EK_HOST, "fork");
-		hint_processes(e);
-		return -1;
-	}
+	if (pid < 0)
+		return kn_err_sys(e, KN_EK_HOST, "fork");
 	out->pidfd = pidfd;
 	out->pid = (pid_t)pid;
 	return 0;
@@ -184,7 +194,7 @@ plan(
 		return 0;
 	if (l->userns[w] < 0 && kn_idmap_open(l->host->uid, l->host->gid, c->uid,
 				    l->host->maps_full, &l->userns[w], e) < 0) {
-		kn_host_explain_launch(l->host, e);
+		kn_lack_hint_userns(e->sys, l->host->uid == 0, e);
 		return -1;
 	}
 	c->userns_fd = l->userns[w];
@@ -224,8 +234,10 @@ start_child(struct kn_launcher *l, uint32_t w, struct kn_child *c, int clone_fd,
 		rc = kn_warden_start(&l->wardens[w], c, clone_fd, &lw->proc, e);
 	else
 		rc = spawn(c, clone_fd, &lw->proc, e);
-	if (rc < 0)
+	if (rc < 0) {
+		hint_cause(l, e);
 		return -1;
+	}
 	kn_fd_close(&x->report[1]);
 	if (release_child(l, x, e) < 0)
 		return -1;

@@ -2,7 +2,8 @@
 # tests/lint/layers.sh [ROOT]: who includes whom, and who may use which library.
 #
 #   cmd -> include/knit, and of ipc the helpers err.h, fd.h, clock.h; but `bench` measures
-#     what is inside and `policy` shows what is built in: these two may include all
+#     what is inside, `policy` shows what is built in and `doctor` asks the machine:
+#     these may include all
 #   supervisor -> sandbox -> ipc;  supervisor -> ipc;  sandbox/{stub,module} -> ipc
 #   lib -> supervisor, sandbox, ipc and include/knit, which is all that others see of it
 #   sandbox/module -> include/knit/task.h, which includes nothing of ours
@@ -60,7 +61,7 @@ files() { # DIR MAXDEPTH
 	allow supervisor/core 'supervisor/core/[a-z_]+\.h|ipc/(err|clock)\.h' $(files supervisor/core 1)
 	allow supervisor 'supervisor/[a-z0-9_]+\.h|supervisor/core/(event|pool)\.h|sandbox/[a-z0-9_]+\.h|ipc/[a-z_]+\.h' \
 		$(files supervisor 1)
-	inside='^cmd/((report_)?bench[a-z_]*|policy[a-z_]*)\.[ch]$'
+	inside='^cmd/((report_)?(bench[a-z_]*|doctor)|policy[a-z_]*)\.[ch]$'
 	allow cmd 'version\.h|(cmd|supervisor|sandbox|ipc)/[a-z0-9_]+\.h' \
 		$(files cmd 1 | grep -E "$inside")
 	allow cmd 'version\.h|cmd/[a-z0-9_]+\.h|ipc/(err|fd|clock)\.h' \
