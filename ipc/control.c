@@ -10,10 +10,10 @@
 #include "ipc/shm.h"
 
 enum {
-	RECORD_VERSION = 1,
+	RECORD_VERSION = 2,
 	BPF_MAX = 4096,	   /* BPF_MAXINSNS: the kernel takes no more */
 	BPF_INSN = 8,	   /* sizeof(struct sock_filter) */
-	BIND_MIN = 5 + 24, /* a bind's least size in the record */
+	BIND_MIN = 5 + 32, /* a bind's least size in the record */
 	BEGUN_TRIES = 8,
 	ALL_FLAGS = KN_BOOT_CGROUP_V2_MEM | KN_BOOT_CGROUP_V2_CPU | KN_BOOT_LANDLOCK |
 		    KN_BOOT_NEW_IPC | KN_BOOT_NEED_MSEAL,
@@ -75,6 +75,8 @@ put_boot(struct kn_blob_w *w, const struct kn_boot *b)
 		kn_blob_u64(w, b->binds[i].ino);
 		kn_blob_u32(w, b->binds[i].writable);
 		kn_blob_u32(w, b->binds[i].check);
+		kn_blob_u32(w, b->binds[i].link);
+		kn_blob_u32(w, b->binds[i].mask);
 	}
 	kn_blob_bytes(w, b->worker_bpf, (size_t)b->worker_bpf_n * BPF_INSN);
 	kn_blob_bytes(w, b->cell_bpf, (size_t)b->cell_bpf_n * BPF_INSN);
@@ -126,6 +128,8 @@ get_binds(struct kn_blob_r *r, struct kn_boot_bind *binds, uint32_t max)
 		binds[i].ino = kn_blob_get_u64(r);
 		binds[i].writable = get_bool(r);
 		binds[i].check = get_bool(r);
+		binds[i].link = get_bool(r);
+		binds[i].mask = get_bool(r);
 		if (binds[i].at[0] != '/')
 			r->bad = true;
 	}

@@ -153,6 +153,9 @@ struct kn_boot_bind {
 	uint64_t dev, ino;
 	bool writable; /* Landlock: may be written below here */
 	bool check;    /* dev and ino are meaningful */
+	bool link;     /* it is a link, to be mounted upon itself: then it stays */
+	bool
+	    mask; /* no bind: what stands there cannot be opened, and is not dev, ino */
 };
 
 struct kn_boot {

@@ -231,7 +231,8 @@ check_reserved(const struct kn_mount *m, struct kn_err *e)
 	};
 	const char *rest;
 
-	if (!m->user || m->type == KN_MOUNT_TMPFS)
+	if (!m->user || m->type == KN_MOUNT_TMPFS || m->type == KN_MOUNT_MASK ||
+	    m->type == KN_MOUNT_LINK)
 		return 0;
 	if (strcmp(m->at, "/") == 0)
 		return kn_err_set(e, KN_EK_CONFIG,
@@ -256,15 +257,18 @@ static int
 check_counts(const struct kn_policy *p, struct kn_err *e)
 {
 	static const char *const covered[] = { "/tmp", "/dev/shm", "/task" };
-	size_t n = 0, writable = 0, in_cells = 0;
+	size_t n = 0, writable = 0, in_cells = 0, masks = 0;
 	const char *rest;
 
 	for (size_t i = 0; i < p->fs.mount_n; i++) {
 		const struct kn_mount *m = &p->fs.mounts[i];
 
+		masks += m->type == KN_MOUNT_MASK || m->type == KN_MOUNT_LINK;
 		if (!m->user || m->type != KN_MOUNT_BIND)
 			continue;
 		n++;
+		if (m->pin) /* its writable folder was counted */
+			continue;
 		writable += m->writable;
 		for (size_t j = 0; j < sizeof(covered) / sizeof(covered[0]); j++)
 			in_cells += below(m->at, covered[j], &rest);
@@ -275,6 +279,14 @@ check_counts(const struct kn_policy *p, struct kn_err *e)
 		    KN_BIND_MAX);
 		kn_err_hint(
 		    e, "bind a directory that holds them in place of each file");
+		return -1;
+	}
+	if (masks > KN_BIND_MASK_MAX) {
+		kn_err_set(e, KN_EK_CONFIG,
+		    "/filesystem/deny: %zu files and folders to hide, at most %d are "
+		    "possible",
+		    masks, KN_BIND_MASK_MAX);
+		kn_err_hint(e, "deny the folder that holds them, or bind less");
 		return -1;
 	}
 	if (writable > KN_BIND_WRITABLE_MAX)
@@ -373,6 +385,58 @@ check_target(struct kn_bind *all, size_t n, size_t i, struct kn_err *e)
 	return check_inside(&all[i], in, in_rest, e);
 }
 
+/* Where a mask will stand: the innermost bind, and the way from its top. */
+static int
+find_masked(struct kn_bind *all, size_t n, struct kn_bind *b, struct kn_err *e)
+{
+	const struct kn_mount *m = b->mount;
+	const char *rest;
+	struct stat st;
+
+	if (lstat(m->source, &st) < 0)
+		return kn_err_sys(
+		    e, KN_EK_CONFIG, "%s: look at %s", m->origin, m->source);
+	b->dev = st.st_dev;
+	b->ino = st.st_ino;
+	for (size_t i = 0; i < n; i++) {
+		if (m->type == KN_MOUNT_MASK && below(all[i].mount->at, m->at, &rest))
+			all[i].shadowed = true;
+		if (all[i].mount->type == KN_MOUNT_BIND && !all[i].missing &&
+		    below(m->at, all[i].mount->at, &rest) &&
+		    (b->in == NULL ||
+			strlen(all[i].mount->at) >= strlen(b->in->mount->at))) {
+			b->in = &all[i];
+			b->in_rest = rest;
+		}
+	}
+	return 0;
+}
+
+int
+kn_bind_check_masks(const struct kn_bind *b, size_t n, struct kn_err *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct kn_mount *m = b[i].mount;
+		KN_OWN_FD int fd = -1;
+		struct stat st;
+
+		if (m->type != KN_MOUNT_MASK || !m->writable || b[i].in == NULL ||
+		    *b[i].in_rest == '\0')
+			continue;
+		fd = open_beneath(
+		    b[i].in->fd, b[i].in_rest, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+		if (fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) == m->dir)
+			continue;
+		kn_err_set(e, KN_EK_LAUNCH,
+		    "%s: %s is not there any more: what stands at its path now could "
+		    "not be hidden",
+		    m->origin, m->source);
+		kn_err_hint(e, "start again: the policy is read anew then");
+		return -1;
+	}
+	return 0;
+}
+
 int
 kn_bind_resolve(const struct kn_policy *p, struct kn_bind **out, struct kn_err *e)
 {
@@ -390,9 +454,15 @@ kn_bind_resolve(const struct kn_policy *p, struct kn_bind **out, struct kn_err *
 	for (size_t i = 0; i < n; i++)
 		if (check_reserved(b[i].mount, e) < 0 || resolve_one(&b[i], e) < 0)
 			goto fail;
-	for (size_t i = 0; i < n; i++)
-		if (b[i].mount->user && check_target(b, n, i, e) < 0)
+	for (size_t i = 0; i < n; i++) {
+		bool mask = b[i].mount->type == KN_MOUNT_MASK ||
+			    b[i].mount->type == KN_MOUNT_LINK;
+
+		if (mask && find_masked(b, n, &b[i], e) < 0)
 			goto fail;
+		if (!mask && b[i].mount->user && check_target(b, n, i, e) < 0)
+			goto fail;
+	}
 	*out = b;
 	return 0;
 fail:

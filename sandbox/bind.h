@@ -21,6 +21,7 @@ enum {
 			       and more, 3000 half a minute */
 	KN_BIND_WRITABLE_MAX = 256, /* Landlock rules of a cell */
 	KN_BIND_COVERED_MAX = 64,   /* binds that each cell puts back on its own /tmp */
+	KN_BIND_MASK_MAX = 500,	    /* each is a mount, copied for each task */
 };
 
 /* One per policy mount, in the policy's order; all but user binds have fd -1. */
@@ -33,9 +34,15 @@ struct kn_bind {
 	bool missing;  /* optional, and not there */
 	bool shadowed; /* a later mount stands on the very same `at` */
 	bool idmap;    /* root: to be shown under the worker's uid */
+	/* MASK: the bind whose file it is upon, and the way there from its top */
+	const struct kn_bind *in;
+	const char *in_rest;
 };
 /* Resolve all. Errors name the mount's origin. *out: calloc'ed array of mount_n. */
 int kn_bind_resolve(const struct kn_policy *p, struct kn_bind **out, struct kn_err *e);
+/* Before a launch: all that is to be masked in writable binds still stands there, or
+ * the launcher would make it. */
+int kn_bind_check_masks(const struct kn_bind *b, size_t n, struct kn_err *e);
 void kn_bind_free(struct kn_bind *b, size_t n);
 
 /* As root, for each user bind: can it be shown under a worker's uid (userns_fd as from

@@ -79,8 +79,19 @@ push_mount(struct kn_argv *a, const struct kn_mount *m, const char *source)
 		if (push3(a, "--perms", "0444", NULL) < 0)
 			return -1;
 		return push3(a, "--file", source, m->at);
+	case KN_MOUNT_LINK:
+		return 0; /* the stub's: a path that is a link leads bwrap elsewhere */
 	case KN_MOUNT_TMPFS:
 		return 0; /* private to each task: the cells make them */
+	case KN_MOUNT_MASK:
+		if (push3(a, "--perms", "0000", NULL) < 0)
+			return -1;
+		if (!m->dir)
+			return push3(a, "--ro-bind-data", source, m->at);
+		/* Its owner is the task, who else could open it for everybody. */
+		if (push3(a, "--tmpfs", m->at, NULL) < 0)
+			return -1;
+		return push3(a, "--remount-ro", m->at, NULL);
 	}
 	return 0;
 }

@@ -146,6 +146,8 @@ plan_data(struct kn_launcher *l, struct kn_err *e)
 			    (struct kn_child_data){ .path = m->data ? NULL : m->source,
 				    .p = m->data,
 				    .n = m->data_n };
+		else if (m->type == KN_MOUNT_MASK && !m->dir)
+			l->data[l->data_n++] = (struct kn_child_data){ .p = "" };
 	}
 	return 0;
 }
@@ -161,7 +163,8 @@ fill_sources(const struct kn_launcher *l, const char **source, char (*numbers)[1
 	for (size_t i = 0; i < l->policy->fs.mount_n; i++) {
 		const struct kn_bind *b = &l->binds[i];
 
-		if (b->mount->type == KN_MOUNT_DATA) {
+		if (b->mount->type == KN_MOUNT_DATA ||
+		    (b->mount->type == KN_MOUNT_MASK && !b->mount->dir)) {
 			snprintf(numbers[i], sizeof(numbers[i]), "%d", data++);
 			source[i] = numbers[i];
 		} else if (b->mount->type == KN_MOUNT_BIND && !b->missing) {
@@ -212,13 +215,20 @@ static int
 raise_nofile(struct kn_launcher *l, struct kn_err *e)
 {
 	struct rlimit now;
-	rlim_t n = 0, need;
+	rlim_t n = 0, masks = 0, need;
 
 	if (getrlimit(RLIMIT_NOFILE, &l->nofile) < 0)
 		return kn_err_sys(e, KN_EK_HOST, "read the limit of open files");
-	for (size_t i = 0; i < l->policy->fs.mount_n; i++)
+	for (size_t i = 0; i < l->policy->fs.mount_n; i++) {
 		n += l->policy->fs.mounts[i].user;
+		masks += l->policy->fs.mounts[i].type == KN_MOUNT_MASK;
+	}
 	need = 2 * n + FDS_BESIDES;
+	/* bwrap is handed a file for each mask and needs some more. */
+	if (l->nofile.rlim_cur < masks + FDS_BESIDES && masks > FEW_BINDS)
+		l->nofile.rlim_cur = l->nofile.rlim_max < masks + FDS_BESIDES
+					 ? l->nofile.rlim_max
+					 : masks + FDS_BESIDES;
 	if (n <= FEW_BINDS || need <= l->nofile.rlim_cur)
 		return 0;
 	now = l->nofile;

@@ -30,7 +30,7 @@ boot_flags(const struct kn_launcher *l)
 	return flags;
 }
 
-/* The caller's binds, for the stub to verify and for Landlock. */
+/* The caller's binds and masks, for the stub to verify and for Landlock. */
 static uint32_t
 fill_binds(const struct kn_launcher *l, struct kn_boot_bind *out)
 {
@@ -39,12 +39,21 @@ fill_binds(const struct kn_launcher *l, struct kn_boot_bind *out)
 	for (size_t i = 0; i < l->policy->fs.mount_n; i++) {
 		const struct kn_bind *b = &l->binds[i];
 
+		bool link = b->mount->type == KN_MOUNT_LINK;
+
+		if (link || b->mount->type == KN_MOUNT_MASK)
+			out[n++] = (struct kn_boot_bind){ .at = b->mount->at,
+				.dev = b->dev,
+				.ino = b->ino,
+				.check = link,
+				.link = link,
+				.mask = !link };
 		if (b->fd < 0)
 			continue;
 		out[n++] = (struct kn_boot_bind){ .at = b->mount->at,
 			.dev = b->dev,
 			.ino = b->ino,
-			.writable = b->mount->writable,
+			.writable = b->mount->writable && !b->mount->pin,
 			.check = !b->shadowed };
 	}
 	return n;

@@ -263,7 +263,8 @@ kn_launch_start(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 	int join[KN_CGROUP_TREES_MAX], clone_fd;
 
 	(void)incarnation; /* the boot record carries it */
-	if (plan(l, w, &c, join, e) < 0)
+	if (kn_bind_check_masks(l->binds, l->policy->fs.mount_n, e) < 0 ||
+	    plan(l, w, &c, join, e) < 0)
 		goto fail;
 	clone_fd = l->clone_dies ? -1 : kn_cgroup_clone_fd(l->cgroup, w);
 	if (start_child(l, w, &c, clone_fd, &x, &lw, e) < 0)

@@ -42,15 +42,23 @@ enum kn_mount_type {
 	KN_MOUNT_SYMLINK,
 	KN_MOUNT_DATA, /* a small read-only file with `data` as content, no mount of
 			  its own (bwrap: --perms 0444 --file FD AT) */
+	KN_MOUNT_LINK, /* a link that a bind shows at `at`, kept as it is */
+	KN_MOUNT_MASK, /* what is denied: something that cannot be opened, upon a
+			  file or folder that another mount shows at `at` */
 };
 struct kn_mount {
 	enum kn_mount_type type;
 	const char *source; /* BIND: absolute host path; SYMLINK: link text; DATA
-			     * without data: the host's file that has them */
+			     * without data: the host's file that has them; LINK and
+			     * MASK: what it is upon, a host path */
 	const char *at;	    /* absolute, clean (no "..", ".", "//"), inside */
 	const void *data;   /* DATA: its bytes, or NULL */
 	size_t data_n;
-	bool writable; /* BIND */
+	bool writable; /* BIND; MASK: of what it is upon */
+	bool dir;      /* MASK: it is upon a folder */
+	bool implied;  /* BIND, SYMLINK: left out where others show the same there */
+	bool pin; /* BIND: of a folder upon itself, in a writable one, so that a task
+		   * cannot move it away with what is mounted below it */
 	bool optional; /* BIND: skip if the source does not exist (system root only) */
 	bool user;     /* asked for by caller or policy file, not by a system root */
 	uint64_t bytes, inodes; /* TMPFS */

@@ -11,6 +11,7 @@
  *   policy_build.c  the merged document -> struct kn_policy
  *   policy_seccomp.c  groups, rules and profile of it
  *   policy_mounts.c mounts of the caller; policy_root.c the system root
+ *   policy_files.h  filesystem.read, write and deny
  *   policy_limits.c sizes, durations, a task's own limits
  *   policy_schema.c the table -> JSON Schema
  *   policy_show.c   a policy with origins, and two beside one another

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sandbox/policy_int.h"
+#include "sandbox/policy_files.h"
 
 static bool
 below(const char *path, const char *dir)
@@ -214,6 +214,26 @@ check_each(const struct kn_pdoc *d, const char *list,
 	return rc;
 }
 
+static int
+check_files(const struct kn_pdoc *d, struct kn_err *e)
+{
+	static const char *const lists[] = { "/filesystem/read", "/filesystem/write",
+		"/filesystem/deny" };
+	char at[KN_POLICY_POINTER_MAX];
+	int rc = 0;
+	for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
+		json_t *a = kn_pointer_get(d->root, lists[l]);
+		for (size_t i = 0; i < json_array_size(a); i++) {
+			const char *s = json_string_value(json_array_get(a, i));
+			const char *fault = s ? kn_fpath_fault(s, l == 2) : NULL;
+			snprintf(at, sizeof at, "%s/%zu", lists[l], i);
+			if (fault)
+				rc = kn_pdoc_fail(d, at, false, e, "%s", fault);
+		}
+	}
+	return rc;
+}
+
 /* All are asked: a writer wants every mistake. What is wrong by the table has been
  * taken out before: members are absent, elements of lists null. */
 int
@@ -221,6 +241,7 @@ kn_policy_check_items(const struct kn_pdoc *d, struct kn_err *e)
 {
 	int rc = check_each(d, "/filesystem/mounts", check_mount, e);
 	rc |= check_each(d, "/seccomp/rules", check_rule, e);
+	rc |= check_files(d, e);
 	rc |= check_environment(d, e);
 	rc |= check_hostname(d, e);
 	return rc;

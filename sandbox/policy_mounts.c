@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sandbox/policy_int.h"
+#include "sandbox/policy_files.h"
 
 int
 kn_mount_add(
@@ -117,13 +117,7 @@ build_mount(struct kn_pol *p, json_t *j, const char *pointer, struct kn_mount_li
 		m.source = kn_pmem_dup(&p->mem, source, strlen(source), e);
 	if (!m.at || !m.origin || (source && !m.source))
 		return -1;
-	/* Of two at one place the later is meant. */
-	for (size_t i = 0; i < l->n; i++)
-		if (strcmp(l->v[i].at, m.at) == 0) {
-			l->v[i] = m;
-			return 0;
-		}
-	return kn_mount_add(l, m, &p->mem, e);
+	return kn_mount_put(p, l, &m, e);
 }
 
 /* The file of kind module: a bind like the caller's own. */
@@ -145,9 +139,8 @@ add_module(struct kn_pol *p, struct kn_mount_list *l, struct kn_err *e)
 	return m.origin ? kn_mount_add(l, m, &p->mem, e) : -1;
 }
 
-/* Stable: a directory before what is mounted below it, else in the order given. */
-static void
-sort_by_depth(struct kn_mount_list *l)
+void
+kn_mounts_sort(struct kn_mount_list *l)
 {
 	for (size_t i = 1; i < l->n; i++) {
 		struct kn_mount m = l->v[i];
@@ -156,6 +149,60 @@ sort_by_depth(struct kn_mount_list *l)
 			l->v[j] = l->v[j - 1];
 		l->v[j] = m;
 	}
+}
+
+/* The mount whose files are at `at`, but for l->v[but]; or NULL. Of two at one place it
+ * is the later. */
+const struct kn_mount *
+kn_mount_top(const struct kn_mount_list *l, const char *at, const struct kn_mount *but)
+{
+	const struct kn_mount *top = NULL;
+	for (size_t i = 0; i < l->n; i++) {
+		const struct kn_mount *m = &l->v[i];
+		if (m == but || !covers(m->at, at))
+			continue;
+		if (!top || strlen(m->at) >= strlen(top->at))
+			top = m;
+	}
+	return top;
+}
+
+/* Does another mount show the same there already? */
+static bool
+is_there_already(const struct kn_mount_list *l, const struct kn_mount *m)
+{
+	const struct kn_mount *top = kn_mount_top(l, m->at, m);
+	if (!top || top->type == KN_MOUNT_DIR)
+		return false;
+	if (m->type == KN_MOUNT_SYMLINK)
+		return top->type == KN_MOUNT_BIND || strcmp(top->at, m->at) == 0;
+	return top->type == KN_MOUNT_BIND && !top->writable &&
+	       strcmp(top->source, top->at) == 0;
+}
+
+/* The root's first, but for what the caller's hide; then the caller's. */
+static int
+join(struct kn_pol *p, const struct kn_mount_list *root, struct kn_mount_list *user,
+    struct kn_mount_list *out, struct kn_err *e)
+{
+	struct kn_mount_list all = { 0 };
+	for (size_t i = 0; i < root->n; i++) {
+		bool hidden = false;
+		for (size_t j = 0; j < user->n; j++)
+			hidden = hidden || covers(user->v[j].at, root->v[i].at);
+		if (!hidden && kn_mount_add(&all, root->v[i], &p->mem, e) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < user->n; i++)
+		if (kn_mount_add(&all, user->v[i], &p->mem, e) < 0)
+			return -1;
+	for (size_t i = 0; i < all.n; i++) {
+		if (all.v[i].implied && is_there_already(&all, &all.v[i]))
+			continue;
+		if (kn_mount_add(out, all.v[i], &p->mem, e) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 int
@@ -177,21 +224,15 @@ kn_policy_build_mounts(struct kn_pol *p, struct kn_err *e)
 		else if (build_mount(p, m, pointer, &user, e) < 0)
 			rc = -1;
 	}
+	if (kn_policy_files(p, &user, e) < 0)
+		rc = -1;
 	if (rc < 0 || add_module(p, &user, e) < 0)
 		return -1;
-	sort_by_depth(&user);
+	kn_mounts_sort(&user);
 	if (p->pub.fs.root == KN_ROOT_SYSTEM && kn_policy_root(p, &root, e) < 0)
 		return -1;
-	for (size_t i = 0; i < root.n; i++) {
-		bool hidden = false;
-		for (size_t j = 0; j < user.n; j++)
-			hidden = hidden || covers(user.v[j].at, root.v[i].at);
-		if (!hidden && kn_mount_add(&all, root.v[i], &p->mem, e) < 0)
-			return -1;
-	}
-	for (size_t i = 0; i < user.n; i++)
-		if (kn_mount_add(&all, user.v[i], &p->mem, e) < 0)
-			return -1;
+	if (join(p, &root, &user, &all, e) < 0 || kn_policy_deny(p, &all, e) < 0)
+		return -1;
 	p->pub.fs.mounts = all.v;
 	p->pub.fs.mount_n = all.n;
 	return 0;

@@ -189,6 +189,9 @@ set_mounts(struct kn_stub *s, const struct kn_boot *b)
 	r = kn_mounts_template(&step);
 	if (r < 0)
 		return fail(s, step, r, NULL);
+	r = kn_mounts_keep_links(b, &at);
+	if (r < 0)
+		return fail(s, KN_BSTEP_BINDS, r, at);
 	r = kn_wall_land_open(&s->land,
 	    b->flags & KN_BOOT_LANDLOCK ? b->landlock_abi : 0, b->binds, b->bind_n);
 	return r < 0 ? fail(s, KN_BSTEP_LANDLOCK, r, NULL) : 0;

@@ -11,8 +11,8 @@
 #include "ipc/blob.h"
 #include "ipc/err.h"
 #include "ipc/fd.h"
+#include "ipc/glob.h"
 #include "sandbox/stub/files.h"
-#include "sandbox/stub/glob.h"
 #include "sandbox/stub/sys.h"
 
 enum {

@@ -58,12 +58,18 @@ kn_mounts_check(const struct kn_boot *b, const char **out_at)
 		const struct kn_boot_bind *bind = &b->binds[i];
 		int r;
 
-		if (!bind->check)
+		if (!bind->check && !bind->mask)
 			continue;
 		*out_at = bind->at;
 		r = kn_sys_stat(AT_FDCWD, bind->at, &st, AT_SYMLINK_NOFOLLOW);
 		if (r < 0)
 			return r;
+		if (bind->mask) {
+			if ((st.st_mode & 07777) != 0 ||
+			    (st.st_dev == bind->dev && st.st_ino == bind->ino))
+				return -EBADE;
+			continue;
+		}
 		if (st.st_dev != bind->dev || st.st_ino != bind->ino)
 			return -ESTALE;
 	}
@@ -80,6 +86,33 @@ kn_mounts_lead_nowhere(const struct kn_boot *b)
 		    !S_ISREG(st.st_mode))
 			return false;
 	return true;
+}
+
+int
+kn_mounts_keep_links(const struct kn_boot *b, const char **out_at)
+{
+	const unsigned tree = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW;
+
+	for (uint32_t i = 0; i < b->bind_n; i++) {
+		const char *at = b->binds[i].at;
+		int on, copy, r;
+
+		if (!b->binds[i].link)
+			continue;
+		*out_at = at;
+		on = kn_sys_openat(AT_FDCWD, at, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
+		if (on < 0)
+			return on;
+		copy = (int)KN_SYS3(SYS_open_tree, AT_FDCWD, at, tree);
+		r = copy < 0 ? copy
+			     : (int)KN_SYS5(SYS_move_mount, copy, "", on, "",
+				   MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+		kn_sys_close(copy);
+		kn_sys_close(on);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static bool
@@ -103,7 +136,10 @@ kn_mounts_find_covered(const struct kn_boot *b, struct kn_covered *out)
 
 		for (int k = 0; k < COVER_N; k++)
 			below |= is_below(at, covers[k]);
-		if (!below)
+		/* What lies in one that is put back comes with it; masks do. */
+		for (uint32_t k = 0; k < out->n; k++)
+			below = below && !is_below(at, out->at[k]);
+		if (!below || b->binds[i].mask || b->binds[i].link)
 			continue;
 		if (out->n == KN_COVERED_MAX || n > sizeof out->text - used)
 			return -E2BIG;

@@ -35,6 +35,8 @@ int kn_mounts_template(enum kn_boot_step *out_step);
 /* Every bind is the file that the supervisor resolved, and a cell's mount points exist.
  * *out_at names the one that is not. */
 int kn_mounts_check(const struct kn_boot *b, const char **out_at);
+/* In the template: links that stay as they are, each mounted upon itself. */
+int kn_mounts_keep_links(const struct kn_boot *b, const char **out_at);
 /* Whether every bind is a regular file: a folder may hold the socket of somebody
  * outside, and who is sent a descriptor through it keeps that when the task is gone. */
 bool kn_mounts_lead_nowhere(const struct kn_boot *b);

@@ -9,9 +9,9 @@ enum { BINDS = 3, BPF_N = 5 };
 
 static const uint64_t bpf[2][BPF_N] = { { 1, 2, 3, 4, 5 }, { 6, 7, 8, 9, 10 } };
 static struct kn_boot_bind binds[BINDS] = {
-	{ "/usr", 1, 2, false, true },
-	{ "/work dir", UINT64_MAX, 4, true, true },
-	{ "/", 0, 0, false, false },
+	{ "/usr", 1, 2, false, true, false, false },
+	{ "/work dir", UINT64_MAX, 4, true, true, false, false },
+	{ .at = "/", .mask = true },
 };
 
 static struct kn_boot
@@ -85,6 +85,8 @@ a_boot_record_arrives_as_it_was_sent(void **state)
 		assert_true(room[i].dev == binds[i].dev && room[i].ino == binds[i].ino);
 		assert_int_equal(room[i].writable, binds[i].writable);
 		assert_int_equal(room[i].check, binds[i].check);
+		assert_int_equal(room[i].link, binds[i].link);
+		assert_int_equal(room[i].mask, binds[i].mask);
 	}
 	assert_int_equal(b.worker_bpf_n, BPF_N);
 	assert_memory_equal(b.worker_bpf, bpf[0], sizeof bpf[0]);
@@ -138,9 +140,9 @@ refused(const struct kn_boot *a)
 static void
 a_boot_record_out_of_range_is_refused(void **state)
 {
-	static struct kn_boot_bind four[BINDS + 1] = { { "/", 0, 0, 0, 0 },
-		{ "/", 0, 0, 0, 0 }, { "/", 0, 0, 0, 0 }, { "/", 0, 0, 0, 0 } };
-	static struct kn_boot_bind relative = { "usr", 0, 0, 0, 0 };
+	static struct kn_boot_bind four[BINDS + 1] = { { .at = "/" }, { .at = "/" },
+		{ .at = "/" }, { .at = "/" } };
+	static struct kn_boot_bind relative = { .at = "usr" };
 	static uint64_t long_bpf[4097];
 	struct kn_boot b;
 

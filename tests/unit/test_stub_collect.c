@@ -8,8 +8,8 @@
 #include <sys/un.h>
 
 /* The stub's sources are not in the library. */
+#include "ipc/glob.c"
 #include "sandbox/stub/collect.c"
-#include "sandbox/stub/glob.c"
 
 enum { ANSWERS_MAX = 400 };
 

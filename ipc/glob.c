@@ -1,5 +1,5 @@
-/* sandbox/stub/glob.c: one component of a pattern against one name. */
-#include "sandbox/stub/glob.h"
+/* ipc/glob.c: one component of a pattern against one name. */
+#include "ipc/glob.h"
 
 #include <string.h>
 

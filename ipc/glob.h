@@ -1,11 +1,11 @@
-/* sandbox/stub/glob.h: does a file name match one component of a pattern?
+/* ipc/glob.h: does a file name match one component of a pattern?
  *
  * `*` any run, `?` one byte, `[a-z]` `[!a-z]` a class, `\x` x itself. A leading dot is
  * matched only by a dot. Names come from the task and may be made to be slow on: this
  * matcher remembers only the last star, so it takes at most length times length steps.
  */
-#ifndef KN_STUB_GLOB_H
-#define KN_STUB_GLOB_H
+#ifndef KN_IPC_GLOB_H
+#define KN_IPC_GLOB_H
 
 #include <stdbool.h>
 #include <stddef.h>

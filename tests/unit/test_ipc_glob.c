@@ -1,4 +1,4 @@
-/* The stub's pattern matcher: what a collect pattern means, and that a hostile name
+/* The pattern matcher: what a collect pattern means, and that a hostile name
  * cannot make it slow. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "sandbox/stub/glob.c"
+#include "ipc/glob.c"
 
 static bool
 match(const char *pattern, const char *name)
@@ -95,5 +95,5 @@ main(void)
 		cmocka_unit_test(plain_names_are_told_from_patterns),
 	};
 
-	return cmocka_run_group_tests_name("stub/glob", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("ipc/glob", tests, NULL, NULL);
 }
