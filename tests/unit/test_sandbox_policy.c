@@ -221,7 +221,7 @@ keys_of_a_later_version_are_refused_by_name(void **state)
 		kn_policy_free(LOAD(SET(set)));
 		seen++;
 	}
-	assert_true(seen > 20);
+	assert_true(seen > 5);
 }
 
 /* ---- flags ---- */
