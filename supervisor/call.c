@@ -1,6 +1,7 @@
 /* supervisor/call.c: kind module: one call into a worker's lane, and its result out of
  * it. No system call and no allocation for a call that fits its slot.
  */
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,54 +105,6 @@ know(struct kn_wk *w, uint32_t fn)
 	r->known[fn] = w->incarnation;
 }
 
-/* A backing for what is written; pages that were used before have one. */
-static bool
-back(struct kn_wk *w, uint64_t off, uint64_t n)
-{
-	struct kn_resident_wk *r = &w->res;
-
-	if (off + n <= r->backed)
-		return true;
-	if (kn_arena_back_submit(
-		&w->sup->arena, kn_resident_slice(w->sup, w->index), off, n, NULL) < 0)
-		return false;
-	if (off <= r->backed)
-		r->backed = off + n;
-	return true;
-}
-
-/* The argument, and the name behind it where it is needed. False: no room now. */
-static bool
-put(struct kn_wk *w, const struct kn_call *c, struct kn_slot_head *h,
-    uint8_t buf[KN_INLINE_MAX])
-{
-	const char *name = h->name_n ? w->sup->module->name[c->fn] : "";
-	uint64_t off;
-	uint8_t *to = buf;
-	int area;
-
-	h->payload_len = (uint32_t)c->arg.n + h->name_n;
-	if (h->payload_len > KN_INLINE_MAX) {
-		area = kn_payload_alloc(
-		    &w->pay, &w->slice.control->submit_freed, h->payload_len, &off);
-		if (area < 0)
-			return false;
-		if (!back(w, off, h->payload_len)) {
-			kn_payload_undo(&w->pay, area);
-			return false;
-		}
-		h->area = (uint32_t)area;
-		h->payload_off = (uint32_t)off;
-		/* only written, never read back */
-		to = w->slice.submit_area + off;
-	}
-	if (c->arg.n)
-		memcpy(to, c->arg.bytes, c->arg.n);
-	if (h->name_n)
-		memcpy(to + c->arg.n, name, h->name_n);
-	return true;
-}
-
 bool
 kn_call_publish(struct kn_wk *w, struct kn_entry *e)
 {
@@ -163,6 +116,11 @@ kn_call_publish(struct kn_wk *w, struct kn_entry *e)
 		.type = t->call.arg.type,
 		.fn = t->call.fn,
 		.soft_ms = t->timeouts.task_ms };
+	const struct kn_call_room room = { .pay = &w->pay,
+		.freed = &w->slice.control->submit_freed,
+		.area = w->slice.submit_area,
+		.backed = &w->res.backed,
+		.index = kn_resident_slice(w->sup, w->index) };
 	uint8_t buf[KN_INLINE_MAX];
 	int slot;
 
@@ -177,10 +135,11 @@ kn_call_publish(struct kn_wk *w, struct kn_entry *e)
 		return false;
 	if (!is_known(w, head.fn))
 		head.name_n = (uint32_t)strlen(w->sup->module->name[head.fn]);
-	if (!put(w, &t->call, &head, buf))
+	if (!kn_call_put(w->sup, &room, t, &head, buf))
 		return false;
 	e->abort = head.abort = kn_call_take_abort(w);
 	e->aborted = e->died = false;
+	e->broken = NULL;
 	e->published_ns = w->sup->step_ns;
 	if (t->timeouts.hard_ms)
 		head.deadline_ns =
@@ -284,8 +243,10 @@ copy(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
 	if (h->payload_len > m->value_room) {
 		uint8_t *v = malloc(h->payload_len);
 
-		if (!v)
+		if (!v) {
+			kn_payload_free(&w->slice.control->return_freed, (int)h->area);
 			return NULL;
+		}
 		free(m->value);
 		m->value = v;
 		m->value_room = h->payload_len;
@@ -428,6 +389,10 @@ note(struct kn_wk *w, struct kn_entry *e, const struct kn_slot_head *h,
 		.borrowed = true,
 		.bytes = (void *)(uintptr_t)bytes,
 		.n = h->payload_len };
+	if (!bytes) { /* ours, and no reason to run it again, nor to end its worker */
+		e->broken = "result";
+		e->broken_sys = ENOMEM;
+	}
 	e->has_result = true;
 	w->results++;
 }
@@ -452,11 +417,8 @@ kn_call_result(
 	bad = h->kind == KN_REQ_PING && !(h->flags & KN_CALL_FAILED)
 		  ? h->area == KN_AREA_INLINE ? NULL : "ping.area"
 		  : check_head(w, h);
-	if (!bad && !(bytes = copy(w, h, inline_bytes))) {
-		/* no memory: lost, and with its worker, or nobody would ever say so */
-		kn_launch_kill(w->sup->launcher, w->index, &w->lw);
-		return;
-	}
+	if (!bad)
+		bytes = copy(w, h, inline_bytes); /* NULL: no memory for it */
 	if (!bad && h->kind == KN_REQ_PING) {
 		kn_view_look_claims(w);
 		on_pong(w, h, bytes);
@@ -479,7 +441,7 @@ kn_call_result(
 		bad = "result.task";
 	else if (!bad && !e->claimed)
 		bad = "result.claimed";
-	if (!bad && !kn_value_check(h->type, bytes, h->payload_len))
+	if (!bad && bytes && !kn_value_check(h->type, bytes, h->payload_len))
 		bad = "result.value";
 	if (bad)
 		kn_view_violation(w, bad);

@@ -50,52 +50,6 @@ kn_share_unshelve(struct kn_share_bank *b, struct kn_entry *e)
 
 /* ---- publication ---- */
 
-/* Pages that were used before have a backing; the others get one before they are
- * written, where lack of memory is no signal yet. */
-static bool
-back(struct kn_sup *s, struct kn_share_bank *b, uint64_t off, uint64_t n)
-{
-	if (off + n <= b->backed)
-		return true;
-	if (kn_arena_back_bank(&s->arena, b->index, off, n, NULL) < 0)
-		return false;
-	if (off <= b->backed)
-		b->backed = off + n;
-	return true;
-}
-
-/* The argument, and behind it the name: whoever takes the call may not know it yet. */
-static bool
-put(struct kn_share_bank *b, const struct kn_entry *e, struct kn_slot_head *h,
-    uint8_t buf[KN_INLINE_MAX])
-{
-	const struct kn_call *c = &e->task->call;
-	const char *name = e->sup->module->name[c->fn];
-	uint64_t off;
-	uint8_t *to = buf;
-	int area;
-
-	h->name_n = (uint32_t)strlen(name);
-	h->payload_len = (uint32_t)c->arg.n + h->name_n;
-	if (h->payload_len > KN_INLINE_MAX) {
-		area = kn_offer_area(&b->offer, h->payload_len, &off);
-		if (area < 0)
-			return false;
-		if (!back(e->sup, b, off, h->payload_len)) {
-			kn_payload_undo(&b->offer.pay, area);
-			return false;
-		}
-		h->area = (uint32_t)area;
-		h->payload_off = (uint32_t)off;
-		to = b->offer.bank.area + off;
-		b->payload_ns = e->sup->step_ns;
-	}
-	if (c->arg.n)
-		memcpy(to, c->arg.bytes, c->arg.n);
-	memcpy(to + c->arg.n, name, h->name_n);
-	return true;
-}
-
 /* Into a slot, if there is one, and room for what does not fit. */
 static bool
 offer(struct kn_share_bank *b, struct kn_entry *e)
@@ -109,11 +63,19 @@ offer(struct kn_share_bank *b, struct kn_entry *e)
 		.fn = t->call.fn,
 		.abort = e->abort,
 		.soft_ms = t->timeouts.task_ms };
+	const struct kn_call_room room = { .offer = &b->offer,
+		.area = b->offer.bank.area,
+		.backed = &b->backed,
+		.index = b->index };
 	int slot = kn_offer_slot(&b->offer);
 	uint8_t buf[KN_INLINE_MAX];
 
-	if (slot < 0 || !put(b, e, &head, buf))
+	/* Whoever takes the call may not know its name yet. */
+	head.name_n = (uint32_t)strlen(e->sup->module->name[head.fn]);
+	if (slot < 0 || !kn_call_put(e->sup, &room, t, &head, buf))
 		return false;
+	if (head.area != KN_AREA_INLINE)
+		b->payload_ns = e->sup->step_ns;
 	kn_offer_put(&b->offer, slot, &head, buf);
 	e->slot = slot;
 	b->homes |= 1u << ((uint32_t)e->worker - b->first);
@@ -128,6 +90,7 @@ kn_share_publish(struct kn_wk *w, struct kn_entry *e)
 
 	e->abort = kn_call_take_abort(w);
 	e->aborted = e->died = e->taking = false;
+	e->broken = NULL;
 	e->published_ns = w->sup->step_ns;
 	e->area = e->slot = -1;
 	e->state = KN_ENTRY_PLACED;

@@ -291,6 +291,18 @@ void kn_publish_forget(struct kn_entry *e);
 /* call.c: kind module, one call. */
 /* True: published; the worker is woken by kn_call_wake(). */
 bool kn_call_publish(struct kn_wk *w, struct kn_entry *e);
+/* call_put.c: where the argument goes that does not fit its slot. */
+struct kn_call_room {
+	struct kn_offer *offer; /* a bank's, or NULL: */
+	struct kn_payload *pay; /* a worker's own */
+	const uint32_t *freed;
+	uint8_t *area;
+	uint64_t *backed; /* bytes from its start */
+	uint32_t index;	  /* of the bank, or of the slice */
+};
+/* The argument, and behind it h->name_n bytes of the name. False: no room now. */
+bool kn_call_put(struct kn_sup *s, const struct kn_call_room *r,
+    const struct kn_task *t, struct kn_slot_head *h, uint8_t buf[KN_INLINE_MAX]);
 /* What was published lies there in bursts: now it is all on offer. */
 void kn_call_flush(struct kn_wk *w);
 /* Offer all, and wake those that were published to since the last time, if they sleep.

@@ -40,6 +40,7 @@ struct kn_say_stream {
 	size_t n;
 	uint64_t shown;
 	bool cut;
+	uint64_t again_ns; /* what nobody will be shown is thrown away from then on */
 };
 
 /* Which abort ids of a bitmap are given out, and which bits are set. */
@@ -140,6 +141,8 @@ void kn_resident_timer(struct kn_wk *w, uint64_t now_ns);
 /* resident_say.c */
 int kn_say_open(struct kn_wk *w, struct kn_say_stream *p, int fd_own, struct kn_err *e);
 void kn_say_drain(struct kn_wk *w, struct kn_say_stream *p);
+uint64_t kn_say_due(const struct kn_resident_wk *r); /* 0: never */
+void kn_say_timer(struct kn_wk *w, uint64_t now_ns);
 void kn_say_close(struct kn_wk *w, struct kn_say_stream *p);
 
 #endif

@@ -188,15 +188,17 @@ uint64_t
 kn_resident_due(const struct kn_wk *w)
 {
 	const struct kn_resident_wk *r = &w->res;
-	uint64_t quiet = r->payload_ns && !kn_wk_owes(w)
-			     ? r->payload_ns + KN_RESIDENT_QUIET_MS * KN_MS_NS
-			     : 0;
+	uint64_t due = kn_say_due(r), quiet = 0;
 
 	if (!w->live)
 		return 0;
-	if (r->kill_by_ns && (!quiet || r->kill_by_ns < quiet))
-		return r->kill_by_ns;
-	return quiet;
+	if (r->payload_ns && !kn_wk_owes(w))
+		quiet = r->payload_ns + KN_RESIDENT_QUIET_MS * KN_MS_NS;
+	if (quiet && (!due || quiet < due))
+		due = quiet;
+	if (r->kill_by_ns && (!due || r->kill_by_ns < due))
+		due = r->kill_by_ns;
+	return due;
 }
 
 /* Pages that large payloads took, once nothing has used them for a while. */
@@ -250,6 +252,7 @@ kn_resident_timer(struct kn_wk *w, uint64_t now_ns)
 		    "the resident outlives its kill");
 		kn_launch_kill(w->sup->launcher, w->index, &w->lw);
 	}
+	kn_say_timer(w, now_ns);
 	if (r->payload_ns && !kn_wk_owes(w) &&
 	    r->payload_ns + KN_RESIDENT_QUIET_MS * KN_MS_NS <= now_ns)
 		give_back(w);

@@ -10,11 +10,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ipc/clock.h"
 #include "ipc/fd.h"
 #include "supervisor/inner.h"
 
 /* A pipe that says it can be written takes PIPE_BUF bytes without waiting. */
 enum { READS = 16, READ_BYTES = 4096, SHOWN_MAX = 4 * KN_RESIDENT_LINE + 64 };
+/* Past its cap a stream is read so often, a pipe's worth each time: who writes without
+ * end waits for that, and we do not work for nobody. */
+#define UNSHOWN_NS (50 * KN_MS_NS)
 _Static_assert(SHOWN_MAX <= PIPE_BUF, "a line is written without waiting");
 
 /* False where it would have to wait: the loop waits for nobody who does not read what
@@ -112,13 +116,56 @@ kn_say_drain(struct kn_wk *w, struct kn_say_stream *p)
 	}
 }
 
+/* A policy may say that too much output is the end of who writes it. */
+static void
+over(struct kn_wk *w, struct kn_say_stream *p)
+{
+	if (w->res.kill_by_ns) {
+		; /* it ends already */
+	} else if (w->sup->policy->output_kill) {
+		if (!kn_resident_kill(w, KN_CAUSE_OUTPUT))
+			kn_launch_kill(w->sup->launcher, w->index, &w->lw);
+	} else {
+		p->again_ns = kn_clock_now() + UNSHOWN_NS;
+	}
+	kn_loop_del(&w->sup->loop, &p->w);
+}
+
 static void
 on_out(struct kn_watch *wt, uint32_t events)
 {
 	struct kn_wk *w = wt->ctx;
+	struct kn_say_stream *p = wt == &w->res.out.w ? &w->res.out : &w->res.err;
 
 	(void)events;
-	kn_say_drain(w, wt == &w->res.out.w ? &w->res.out : &w->res.err);
+	kn_say_drain(w, p);
+	if (p->cut && p->w.fd >= 0)
+		over(w, p);
+}
+
+uint64_t
+kn_say_due(const struct kn_resident_wk *r)
+{
+	uint64_t a = r->out.again_ns, b = r->err.again_ns;
+
+	return !a || (b && b < a) ? b : a;
+}
+
+/* A stream that fails to be watched again is not read any more: its writer waits. */
+void
+kn_say_timer(struct kn_wk *w, uint64_t now_ns)
+{
+	struct kn_say_stream *const both[] = { &w->res.out, &w->res.err };
+
+	for (int i = 0; i < 2; i++) {
+		struct kn_say_stream *p = both[i];
+
+		if (!p->again_ns || p->again_ns > now_ns)
+			continue;
+		p->again_ns = 0;
+		(void)kn_loop_add(
+		    &w->sup->loop, &p->w, p->fd, EPOLLIN, on_out, w, NULL);
+	}
 }
 
 int
@@ -126,7 +173,7 @@ kn_say_open(struct kn_wk *w, struct kn_say_stream *p, int fd_own, struct kn_err 
 {
 	p->fd = fd_own;
 	p->n = 0;
-	p->shown = 0;
+	p->shown = p->again_ns = 0;
 	p->cut = false;
 	if (fcntl(fd_own, F_SETFL, O_NONBLOCK) < 0)
 		return kn_err_sys(e, KN_EK_HOST, "prepare a pipe");
@@ -142,6 +189,7 @@ kn_say_close(struct kn_wk *w, struct kn_say_stream *p)
 	if (p->n > 0)
 		end_line(w, p);
 	p->n = 0;
+	p->again_ns = 0;
 	kn_loop_del(&w->sup->loop, &p->w);
 	kn_fd_close(&p->fd);
 }

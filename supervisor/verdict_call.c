@@ -67,6 +67,9 @@ by_value(
 	if (c->aborted) {
 		say(o, KN_V_CANCELLED, "%s",
 		    in->stopping ? "the run was stopped" : "by request");
+	} else if (in->broken) {
+		say(o, KN_V_INTERNAL, "its %s could not be carried on: %s", in->broken,
+		    strerror(in->broken_sys));
 	} else if (in->timeouts->hard_ms &&
 		   in->wall_ns > (uint64_t)in->timeouts->hard_ms * KN_MS_NS) {
 		say(o, KN_V_TIMEOUT, "ran longer than %u ms (/timeouts/hard_ms)",

@@ -1,0 +1,84 @@
+#!/bin/sh
+# 38-call-room.t: calls and results that have no room: in the payload area, in the
+# supervisor's memory, on its streams.
+. "$(dirname "$0")/../lib/tap.sh"
+left_before
+M=$B/tests/module
+
+# ---- the payload area ----
+"$PY" - >"$T/tasks" <<'X'
+import json
+for i in range(200):
+    print(json.dumps({"id": str(i), "call": "echo", "value": "%d:" % i + "x" * 8000}))
+    if i in (50, 100):
+        print(json.dumps({"id": "cap%d" % i, "call": "echo", "value": "x" * 8193}))
+        print(json.dumps({"id": "area%d" % i, "call": "echo", "value": "x" * 65536}))
+X
+for how in off brokered shared; do
+	ks run --module "$M/basic.so" --workers 2 --steal $how --set /payload/area=64K --set /payload/max=8K --tasks "$T/tasks"
+	is "$(js "$T/out" 'len(L) == len(by) == 204 and all(r["verdict"] == "ok" and r["value"] == i + ":" + "x" * 8000 for i, r in by.items() if i.isdigit())')" \
+	    yes "$how: 200 calls of 8 KB through an area of 64 KB wait for each other, and are right"
+	is "$(js "$T/out" '{r["verdict"] + " " + str("KNT_ERROR_3" in r["error"]) for i, r in by.items() if not i.isdigit()}')" \
+	    "{'too-large True'}" "$how: more than its cap, and more than the area: KNT_ERROR_3"
+done
+
+# ---- the supervisor's memory ----
+cat >"$T/starve.py" <<'X'
+import json, os, resource, subprocess, sys
+p = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+def call(**task):
+    p.stdin.write((json.dumps(task) + "\n").encode())
+    p.stdin.flush()
+    return json.loads(p.stdout.readline())
+first = call(id="first", call="worker")
+# A mapping goes on growing here and there: as much as it has, and two megabytes.
+pages = int(open("/proc/%d/statm" % p.pid).read().split()[0])
+old = resource.prlimit(p.pid, resource.RLIMIT_AS)
+resource.prlimit(p.pid, resource.RLIMIT_AS, (pages * resource.getpagesize() + (2 << 20), old[1]))
+big = call(id="big", call="make", value=8 << 20)
+small = call(id="small", call="make", value=4096)
+resource.prlimit(p.pid, resource.RLIMIT_AS, old)
+again = call(id="again", call="make", value=8 << 20)
+p.stdin.close()
+status = p.wait()
+print(first["verdict"], big["verdict"], small["verdict"], again["verdict"], status)
+print(big["error"])
+X
+KS_MODULE="$KS run --module $M/basic.so --workers 1 --debug lifecycle --tasks -"
+# shellcheck disable=SC2086
+"$PY" "$T/starve.py" $KS_MODULE >"$T/told" 2>"$T/err"
+is "$(head -1 "$T/told")" "ok internal ok ok 1" "a result that there is no memory for: internal, and its neighbours are right"
+like "$(tail -1 "$T/told")" "result.*memory" "and it is said what was missing"
+is "$(grep -c ' spawned ' "$T/err")" 1 "and its worker lives on"
+
+# ---- its streams ----
+cat >"$T/talk.py" <<'X'
+import json, subprocess, sys, time
+p = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=open(sys.argv[1], "wb"))
+for t in ({"id": "talk", "call": "talk_for_ever"}, {"id": "wait", "call": "deaf_ms", "value": 3600000}):
+    p.stdin.write((json.dumps(t) + "\n").encode())
+p.stdin.flush()
+def told():
+    return open(sys.argv[1], "rb").read().count(b"more than is shown")
+def read():
+    return next(int(x.split()[1]) for x in open("/proc/%d/io" % p.pid) if x.startswith("rchar"))
+end = time.monotonic() + 60
+while told() < 2 and time.monotonic() < end:
+    time.sleep(0.05)
+at, n = time.monotonic(), read()
+time.sleep(1)
+took, n = time.monotonic() - at, read() - n
+# Two pipes, each of 64 KiB, each 50 ms at most; and what else it reads.
+most = 2 * 65536 * (took / 0.05 + 2) + 65536
+print("few" if told() == 2 and n <= most else "%d bytes in %.2f s, told %d" % (n, took, told()))
+p.kill()
+p.wait()
+X
+"$PY" "$T/talk.py" "$T/err" "$KS" run --quiet --module "$M/hostile.so" --workers 1 --timeout 3600s \
+    --set /limits/task/stdout=64K --set /limits/task/stderr=64K --tasks - >"$T/told" 2>&1
+is "$(cat "$T/told")" few "what a module prints past its cap is not read as fast as it comes"
+printf '%s\n' '{"id":"talk","call":"talk_for_ever"}' '{"id":"at","call":"deaf_ms","value":3600000}' '{"id":"next","call":"echo","value":"x"}' >"$T/tasks"
+ks run --module "$M/hostile.so" --workers 1 --timeout 3600s --set /limits/task/stdout=64K --set /on_output_limit=kill --tasks "$T/tasks"
+is "$(js "$T/out" '[by[i]["verdict"] for i in ("at", "next")]')" "['output-limit', 'ok']" "where the policy says so it is the end of the call that runs, and the next one is right"
+left_after "calls without room"
+done_testing
