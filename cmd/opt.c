@@ -27,6 +27,8 @@ static int launcher(
     struct kn_run_opts *, const struct kn_opt *, const char *, struct kn_err *);
 static int network(
     struct kn_run_opts *, const struct kn_opt *, const char *, struct kn_err *);
+static int allow(
+    struct kn_run_opts *, const struct kn_opt *, const char *, struct kn_err *);
 static int module(
     struct kn_run_opts *, const struct kn_opt *, const char *, struct kn_err *);
 static int collect(
@@ -45,6 +47,8 @@ const struct kn_opt kn_opts[] = {
 	{ "launcher", "bwrap", "what starts a sandbox", launcher, 0, "/launcher/type" },
 	{ "network", "none|host", "the network of the sandbox (default: none)", network,
 	    0, "/network/mode" },
+	{ "allow", "HOST:PORT", "a network of this host only, by a proxy; repeatable",
+	    allow, 0, "/network/allow" },
 	{ "bind", "SRC[:DST]", "show a file or directory, writable; repeatable", bind,
 	    1, NULL },
 	{ "ro-bind", "SRC[:DST]", "show a file or directory, read-only; repeatable",
@@ -291,9 +295,30 @@ network(
     struct kn_run_opts *o, const struct kn_opt *opt, const char *v, struct kn_err *e)
 {
 	if (strcmp(v, "none") != 0 && strcmp(v, "host") != 0)
-		return kn_opt_usage(e, opt, "none and host are what this version has",
+		return kn_opt_usage(e, opt,
+		    "none and host; for some hosts only: --allow HOST:PORT",
 		    "\"%s\" is not supported", v);
 	return value(o, opt, v, e);
+}
+
+/* What is no host and port is told with the policy, where the whole list is. */
+static int
+allow(struct kn_run_opts *o, const struct kn_opt *opt, const char *v, struct kn_err *e)
+{
+	char *list = NULL;
+
+	if (strpbrk(v, "\"\\") || strchr(v, ':') == NULL)
+		return kn_opt_usage(e, opt,
+		    "for instance --allow example.com:443, --allow localhost:8000",
+		    "\"%s\" is not HOST:PORT", v);
+	if (asprintf(&list, "[\"%s\"]", v) < 0)
+		return out_of_memory(e);
+	list = own(o, list);
+	if (!list)
+		return out_of_memory(e);
+	return value_at(o, opt, "/network/mode", "allow", e) < 0
+		   ? -1
+		   : value(o, opt, list, e);
 }
 
 static int

@@ -16,7 +16,7 @@ enum {
 	BIND_MIN = 5 + 32, /* a bind's least size in the record */
 	BEGUN_TRIES = 8,
 	ALL_FLAGS = KN_BOOT_CGROUP_V2_MEM | KN_BOOT_CGROUP_V2_CPU | KN_BOOT_LANDLOCK |
-		    KN_BOOT_NEW_IPC | KN_BOOT_NEED_MSEAL,
+		    KN_BOOT_NEW_IPC | KN_BOOT_NEED_MSEAL | KN_BOOT_EGRESS,
 };
 
 const char *
@@ -37,6 +37,7 @@ kn_boot_step_name(enum kn_boot_step s)
 		[KN_BSTEP_LANDLOCK] = "apply Landlock",
 		[KN_BSTEP_FILTER] = "load the seccomp filter",
 		[KN_BSTEP_RLIMIT] = "set resource limits",
+		[KN_BSTEP_EGRESS] = "make the socket that leads out",
 	};
 	_Static_assert(sizeof names / sizeof names[0] == KN_BSTEP_N, "a name a step");
 

@@ -6,6 +6,8 @@
  *
  *   supervisor -> stub  BOOT       once, first; fds in the order of enum kn_boot_fd
  *   stub -> supervisor  BOOT_FAIL  instead of becoming ready; then the stub exits
+ *   stub -> supervisor  EGRESS     once, before it is ready, if KN_BOOT_EGRESS: a
+ * listening socket of the sandbox's own network
  *   supervisor -> stub  TASK       after the slot is published; wakes the stub; fds:
  *                                  the task's stdin, stdout, stderr (unless
  * KN_JOB_PTY), then one per file that comes by descriptor stub -> supervisor  PTY
@@ -37,6 +39,10 @@ struct kn_slice;
 
 enum { KN_STUB_SOCK_FD = 3, KN_STUB_EXE_FD = 4 };
 
+/* Of the socket of EGRESS, at 127.0.0.1: nobody else is in that network before tasks
+ * are. */
+enum { KN_EGRESS_PORT = 3128 };
+
 /* A prctl() that no kernel knows: the cell's filter, and nothing else, answers it with
  * this error. By that a cell knows that the filter is in force. */
 enum {
@@ -53,6 +59,7 @@ enum kn_msg_type {
 	KN_MSG_KILL,
 	KN_MSG_SIGNAL,
 	KN_MSG_WAKE,
+	KN_MSG_EGRESS,
 	KN_MSG_N
 };
 
@@ -111,6 +118,7 @@ enum kn_boot_step {
 	KN_BSTEP_LANDLOCK,
 	KN_BSTEP_FILTER,
 	KN_BSTEP_RLIMIT,
+	KN_BSTEP_EGRESS,
 	KN_BSTEP_N
 };
 const char *kn_boot_step_name(enum kn_boot_step s);
@@ -144,6 +152,7 @@ enum kn_boot_flag {
 	    1 << 2, /* apply it; absence in the kernel was checked before */
 	KN_BOOT_NEW_IPC = 1 << 3, /* an IPC namespace per task (policy ipc: "task") */
 	KN_BOOT_NEED_MSEAL = 1 << 4, /* refuse to start where mseal is missing */
+	KN_BOOT_EGRESS = 1 << 5, /* hand over a listening socket (EGRESS) */
 };
 
 /* A bind that the supervisor resolved to a descriptor once: the stub checks that what

@@ -186,6 +186,7 @@ kn_lib_outcome_fill(struct kn_lib_outcome *l, struct kn_outcome *from)
 	from->out.bytes = from->err.bytes = NULL;
 	from->files = NULL;
 	from->file_n = 0;
+	from->net = (struct kn_net_tally){ 0 };
 	show(l, whole_one);
 }
 

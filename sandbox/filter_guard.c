@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "sandbox/filter_int.h"
@@ -19,6 +20,8 @@
 #define MASK1(i, m, v) .arg_n = 1, .args = { { i, KN_CMP_MASKED_EQ, m, v } }
 #define IF_MASK(i, v, j, m, w) \
 	.arg_n = 2, .args = { { i, KN_CMP_EQ, v, 0 }, { j, KN_CMP_MASKED_EQ, m, w } }
+
+#define IF_TWICE(i, o, v, p, w) .arg_n = 2, .args = { { i, o, v, 0 }, { i, p, w, 0 } }
 
 /* clone() keeps a signal number in the low byte, where unshare() has NEWTIME. */
 #define NEW_BITS \
@@ -39,6 +42,8 @@ static const char why_suid[] =
     "A set-user-id file left in a writable bind would act as the caller outside.";
 static const char why_socket[] =
     "Without a network only sockets between a task's own processes make sense.";
+static const char why_proxy[] =
+    "What leaves the sandbox goes by TCP to the proxy, which asks /network/allow.";
 static const char why_family[] =
     "Raw packets and rare protocol families are the kernel's least tested doors.";
 static const char why_personality[] =
@@ -151,6 +156,14 @@ const struct kn_guard kn_filter_guards[] = {
 	{ N("socketpair"), EAFNOSUPPORT, .why = why_family },
 	{ N("socket"), 0, IF1(0, EQ, AF_UNIX), .why = "" },
 	{ N("socket"), EAFNOSUPPORT, KN_GUARD_NET_NONE, .why = why_socket },
+	/* Hosts by name: TCP of the sandbox's own loopback, where the proxy is. */
+	{ N("socket"), EPROTONOSUPPORT, KN_GUARD_NET_ALLOW,
+	    IF_TWICE(2, KN_CMP_NE, 0, KN_CMP_NE, IPPROTO_TCP), .why = why_proxy },
+	{ N("socket"), 0, KN_GUARD_NET_ALLOW,
+	    IF_MASK(0, AF_INET, 1, 0xf, SOCK_STREAM), .why = "" },
+	{ N("socket"), 0, KN_GUARD_NET_ALLOW,
+	    IF_MASK(0, AF_INET6, 1, 0xf, SOCK_STREAM), .why = "" },
+	{ N("socket"), EAFNOSUPPORT, KN_GUARD_NET_ALLOW, .why = why_proxy },
 	{ N("socket"), EPROTONOSUPPORT, IF1(2, EQ, 132), .why = why_family }, /* SCTP */
 	{ N("socket"), EPROTONOSUPPORT, IF1(2, EQ, 262),
 	    .why = why_family }, /* MPTCP */

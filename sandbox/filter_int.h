@@ -71,6 +71,7 @@ enum kn_guard_when {
 	KN_GUARD_ALWAYS,
 	KN_GUARD_NET_NONE,
 	KN_GUARD_NET_HOST,
+	KN_GUARD_NET_ALLOW,
 	KN_GUARD_WATCHED, /* memory is watched, not counted by a cgroup */
 };
 struct kn_guard {

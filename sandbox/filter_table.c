@@ -201,6 +201,7 @@ add_guards(struct make *m, bool watched)
 		const struct kn_guard *g = &kn_filter_guards[i];
 		if ((g->when == KN_GUARD_NET_NONE && m->p->network != KN_NET_NONE) ||
 		    (g->when == KN_GUARD_NET_HOST && m->p->network != KN_NET_HOST) ||
+		    (g->when == KN_GUARD_NET_ALLOW && m->p->network != KN_NET_ALLOW) ||
 		    (g->when == KN_GUARD_WATCHED && !watched))
 			continue;
 		if (add_guard(m, g) < 0)

@@ -27,6 +27,8 @@ boot_flags(const struct kn_launcher *l)
 		flags |= KN_BOOT_NEED_MSEAL;
 	if (l->policy->pool.ipc == KN_IPC_TASK)
 		flags |= KN_BOOT_NEW_IPC;
+	if (l->policy->network == KN_NET_ALLOW)
+		flags |= KN_BOOT_EGRESS;
 	return flags;
 }
 

@@ -17,6 +17,7 @@
 #include "sandbox/layer.h"
 
 struct kn_err;
+struct kn_net_rule;
 
 /* What to merge, in order. */
 enum kn_policy_src_type {
@@ -127,7 +128,7 @@ enum kn_balancer { /* in the order of the core's enum kn_balance */
 	KN_BALANCER_N
 };
 enum kn_launcher_type { KN_LAUNCHER_BWRAP };
-enum kn_network { KN_NET_NONE, KN_NET_HOST };
+enum kn_network { KN_NET_NONE, KN_NET_HOST, KN_NET_ALLOW };
 enum kn_isolation { KN_ISOLATION_CELL };
 enum kn_ipc_scope { KN_IPC_TASK, KN_IPC_WORKER };
 enum kn_root { KN_ROOT_SYSTEM, KN_ROOT_EMPTY };
@@ -178,6 +179,10 @@ struct kn_policy {
 		size_t task_path_n;
 	} fs;
 	enum kn_network network;
+	struct {
+		const struct kn_net_rule *allow; /* mode allow; sandbox/net_rule.h */
+		size_t allow_n;
+	} net;
 	struct {
 		const char *const *inherit;
 		size_t inherit_n;

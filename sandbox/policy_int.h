@@ -6,6 +6,7 @@
  *   policy_notes.c  what is wrong and where, all of it
  *   policy_check.c  one document against the table
  *   policy_items.c  what the table cannot say: mounts, rules, names
+ *   policy_net.c    the list of hosts of /network
  *   policy_merge.c  documents onto one another; layers that must hold
  *   policy_profile.c  foreign seccomp profiles; policy_profile_build.c for this machine
  *   policy_build.c  the merged document -> struct kn_policy
@@ -25,6 +26,7 @@
 #include <stdint.h>
 
 #include "ipc/err.h"
+#include "sandbox/net_rule.h"
 #include "sandbox/policy.h"
 
 enum {
@@ -125,6 +127,7 @@ json_t *kn_pointer_get(json_t *root, const char *pointer);
 
 int kn_policy_check_doc(const struct kn_pdoc *d, struct kn_err *e);
 int kn_policy_check_items(const struct kn_pdoc *d, struct kn_err *e);
+int kn_policy_check_network(const struct kn_pdoc *d, struct kn_err *e);
 /* ---- foreign seccomp profiles ---- */
 /* Is the object at `pointer` of d one? */
 int kn_profile_check(
@@ -163,6 +166,7 @@ struct kn_pol {
 	char hash[72];		       /* "" until it is asked for */
 };
 int kn_policy_build(struct kn_pol *p, struct kn_err *e);
+int kn_policy_build_network(struct kn_pol *p, struct kn_err *e);
 int kn_policy_build_seccomp(struct kn_pol *p, struct kn_err *e);
 /* Replaces seccomp.profile of the document by what is left of it on this machine. */
 int kn_policy_build_profile(struct kn_pol *p, struct kn_err *e);

@@ -243,6 +243,7 @@ kn_policy_check_items(const struct kn_pdoc *d, struct kn_err *e)
 	rc |= check_each(d, "/seccomp/rules", check_rule, e);
 	rc |= check_files(d, e);
 	rc |= check_environment(d, e);
+	rc |= kn_policy_check_network(d, e);
 	rc |= check_hostname(d, e);
 	return rc;
 }

@@ -210,7 +210,7 @@ add_network_files(struct kn_pol *p, struct kn_mount_list *l, struct kn_err *e)
 {
 	static const char *const hosts =
 	    "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n";
-	if (p->pub.network == KN_NET_NONE)
+	if (p->pub.network != KN_NET_HOST)
 		return add_data(p, l, "/etc/hosts", hosts, strlen(hosts), e);
 	if (add_file(p, l, "/etc/hosts", e) < 0)
 		return -1;

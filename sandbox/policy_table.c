@@ -169,10 +169,15 @@ const struct kn_key kn_policy_keys[] = {
 	    "A path, or a pattern; \"**/NAME\" is looked for in all binds."),
 
 	OBJECT("/network", "The network a task sees."),
-	WORD("/network/mode", WORDS("none", "host"),
-	    "\"none\": an empty network of its own. \"host\": the machine's.",
-	    AT(network), .later = WORDS("allow")),
-	LATER("/network/allow", ""),
+	WORD("/network/mode", WORDS("none", "host", "allow"),
+	    "\"none\": an empty network of its own. \"host\": the machine's. "
+	    "\"allow\": an empty one, and a proxy of ours that leads to the hosts of "
+	    "/network/allow.",
+	    AT(network)),
+	LIST("/network/allow", "With mode allow: what a task can reach."),
+	TEXT("/network/allow/*",
+	    "HOST:PORT. HOST: a name, \"*.\" and a name, or an address (IPv6 in "
+	    "brackets). PORT: a number, or * for any."),
 
 	OBJECT("/environment", "A task's environment. Nothing else is inherited."),
 	LIST("/environment/inherit", "Variables taken from the caller, if set there."),

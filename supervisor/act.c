@@ -194,6 +194,7 @@ void
 kn_act_release(struct kn_wk *w)
 {
 	kn_view_close(w);
+	kn_egress_release(w);
 	if (w->sup->module)
 		kn_resident_free(w);
 	w->live = false;

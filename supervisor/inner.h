@@ -23,6 +23,8 @@
 #include "sandbox/launch.h"
 #include "supervisor/capture.h"
 #include "supervisor/core/pool.h"
+#include "supervisor/egress.h"
+#include "supervisor/egress_tally.h"
 #include "supervisor/log.h"
 #include "supervisor/loop.h"
 #include "supervisor/resident.h"
@@ -96,7 +98,8 @@ struct kn_entry {
 	int broken_sys;
 	struct kn_outcome_file *files;
 	size_t file_n, file_room;
-	uint64_t file_bytes; /* of those that will be read */
+	struct kn_net_tally net; /* mode allow: what its attempts asked for */
+	uint64_t file_bytes;	 /* of those that will be read */
 	struct kn_io io;
 	struct kn_job_result result;
 	struct kn_entry *late_next, *late_prev; /* published, pipes not watched yet */
@@ -143,8 +146,9 @@ struct kn_wk {
 	uint32_t staged;   /* calls in its lane that are not on offer yet */
 	uint32_t host_cpu; /* that it was told: 1 + number */
 	bool to_wake; /* something was published to a resident: look if it sleeps */
-	struct kn_resident_wk res; /* kind module */
-	struct kn_err boot_err;	   /* BOOT could not be sent, or BOOT_FAIL came */
+	struct kn_resident_wk res;   /* kind module */
+	struct kn_eg_worker *egress; /* mode allow: its way out, once it has one */
+	struct kn_err boot_err;	     /* BOOT could not be sent, or BOOT_FAIL came */
 	char err_text[KN_ERR_TEXT_MAX];
 	size_t err_n, err_total;
 };
@@ -220,6 +224,7 @@ struct kn_sup {
 	struct rlimit old_nofile;
 	bool nofile_saved;
 	struct kn_module *module; /* NULL: kind exec */
+	struct kn_egress *egress; /* NULL: no network of hosts by name */
 	enum kn_steal steal;	  /* as decided; AUTO never */
 	const char *steal_why;
 	int claim;		/* enum kn_claim_how */

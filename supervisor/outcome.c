@@ -20,6 +20,7 @@ free_entry(struct kn_entry *e)
 		kn_stream_reset(e);
 		kn_files_drop(e);
 	}
+	kn_net_tally_fini(&e->net);
 	e->task = NULL;
 	e->state = KN_ENTRY_FREE;
 	e->worker = -1;
@@ -166,6 +167,9 @@ kn_outcome_answer(struct kn_entry *e)
 	o.file_n = e->file_n;
 	e->files = NULL;
 	e->file_n = e->file_room = 0;
+	o.has_net = s->egress && o.worker >= 0;
+	o.net = e->net;
+	e->net = (struct kn_net_tally){ 0 };
 	trace(e, &o, now);
 	KN_LOG(&s->log, KN_NS_LIFECYCLE, o.worker, "answer %s %s", t->id ? t->id : "-",
 	    kn_verdict_name(o.verdict));

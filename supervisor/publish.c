@@ -213,6 +213,7 @@ kn_publish(struct kn_wk *w, struct kn_entry *e)
 	e->state = KN_ENTRY_PLACED;
 	e->worker = (int)w->index;
 	e->incarnation = w->incarnation;
+	kn_egress_task(w, e);
 	kn_stream_start(e);
 	return true;
 }
@@ -261,5 +262,7 @@ kn_publish_forget(struct kn_entry *e)
 		w->outstanding--;
 	if (w->incarnation == e->incarnation && w->sup->module)
 		kn_call_forget(w, e);
+	if (w->incarnation == e->incarnation)
+		kn_egress_task_end(w, e);
 	e->state = KN_ENTRY_KNOWN;
 }

@@ -13,6 +13,7 @@
 #include "sandbox/launch.h"
 #include "supervisor/base64.h"
 #include "supervisor/report_files.h"
+#include "supervisor/report_net.h"
 #include "supervisor/value_json.h"
 
 enum { PRECISION = 12 }; /* digits of a number: 18.2, not 18.199999999999999 */
@@ -276,6 +277,8 @@ kn_report_result(const struct kn_report *rep, const char *id, uint64_t line,
 		r |= set(root, "error", o->error[0] ? words(o->error) : json_null());
 	if (known)
 		r |= set_usage(root, rep, o);
+	if (o->has_net)
+		r |= set(root, "network", kn_report_net(&o->net));
 	if (o->worker >= 0) {
 		snprintf(worker, sizeof worker, "w%d", o->worker);
 		r |= set(root, "worker", json_string(worker));

@@ -71,11 +71,25 @@ on_pty(struct kn_wk *w, const struct kn_msg *m, int *fds, int n)
 		kn_view_violation(w, "pty.descriptor");
 }
 
+/* Before it is ready, and so before any task: the stub keeps no copy of it. */
+static void
+on_egress(struct kn_wk *w, const struct kn_msg *m, int *fds, int n)
+{
+	const char *bad = NULL;
+
+	if (!w->sup->egress || n != 1 || m->bytes)
+		bad = "egress";
+	else
+		(void)kn_egress_listener(w, kn_fd_take(&fds[0]), &bad);
+	if (bad)
+		kn_view_violation(w, bad);
+}
+
 static void
 on_message(struct kn_wk *w, size_t got, int *fds, int fd_n)
 {
-	uint32_t allowed =
-	    booted(w) ? 1u << KN_MSG_PTY | 1u << KN_MSG_FILES : 1u << KN_MSG_BOOT_FAIL;
+	uint32_t allowed = booted(w) ? 1u << KN_MSG_PTY | 1u << KN_MSG_FILES
+				     : 1u << KN_MSG_BOOT_FAIL | 1u << KN_MSG_EGRESS;
 	const uint8_t *body;
 	struct kn_msg m;
 
@@ -84,6 +98,8 @@ on_message(struct kn_wk *w, size_t got, int *fds, int fd_n)
 		kn_view_violation(w, "socket.type");
 	else if (m.type == KN_MSG_BOOT_FAIL)
 		on_boot_fail(w, &m, body);
+	else if (m.type == KN_MSG_EGRESS)
+		on_egress(w, &m, fds, fd_n);
 	else if (m.type == KN_MSG_FILES)
 		on_files(w, &m, body, fds, fd_n);
 	else

@@ -57,7 +57,9 @@ configure(const struct kn_sup *s, uint32_t workers, struct kn_pool_config *c)
 	*c = (struct kn_pool_config){
 		.worker_n = workers,
 		.task_max = s->task_max,
-		.lane_depth = s->module ? CALL_DEPTH : KN_LANE_DEPTH,
+		.lane_depth = s->module			   ? CALL_DEPTH
+			      : p->network == KN_NET_ALLOW ? 1 /* egress.h */
+							   : KN_LANE_DEPTH,
 		.start_ms = p->timeouts.start_ms ? p->timeouts.start_ms : START_MS,
 		.claim_ms = p->timeouts.claim_ms,
 		.hard_slack_ms = s->module ? 0 : p->timeouts.hard_slack_ms,
@@ -251,6 +253,8 @@ kn_sup_open(const struct kn_policy *p, const struct kn_host *h,
 	s->loop_open = true;
 	if (kn_signals_open(s, e) < 0 || open_sandbox(s, workers, e) < 0)
 		goto fail;
+	if (p->network == KN_NET_ALLOW && kn_egress_open(s, e) < 0)
+		goto fail;
 	kn_trace_open(
 	    &s->trace, o->trace_on ? o->trace_fd : -1, s->start_ns, s->worker_n);
 	log_host(s, workers);
@@ -375,6 +379,7 @@ close_fds(struct kn_sup *s)
 			continue;
 		kn_stream_reset(e);
 		kn_files_drop(e);
+		kn_net_tally_fini(&e->net);
 	}
 }
 
@@ -390,6 +395,7 @@ kn_sup_close(struct kn_sup *s)
 	for (int i = 0; s->loop_open && i < KN_WATCH_MAX; i++)
 		kn_loop_del(&s->loop, &s->user_watch[i].w);
 	kn_signals_close(s);
+	kn_egress_close(s);
 	if (s->loop_open)
 		kn_loop_close(&s->loop);
 	if (s->filter_built)

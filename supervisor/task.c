@@ -119,6 +119,7 @@ kn_outcome_fini(struct kn_outcome *o)
 	o->out.bytes = o->err.bytes = NULL;
 	o->out.n = o->err.n = 0;
 	kn_value_fini(&o->value);
+	kn_net_tally_fini(&o->net);
 	for (size_t i = 0; o->files && i < o->file_n; i++) {
 		free(o->files[i].name);
 		kn_fd_close(&o->files[i].fd);

@@ -14,6 +14,7 @@
 #include "ipc/call.h"
 #include "ipc/job.h"
 #include "sandbox/policy.h"
+#include "supervisor/egress_tally.h"
 
 struct kn_err;
 
@@ -140,7 +141,9 @@ struct kn_outcome {
 	int worker; /* -1: none */
 	uint32_t attempt;
 	struct kn_layers layers;
-	char error[320]; /* one line for the user: why, or "" */
+	bool has_net;		 /* mode allow: */
+	struct kn_net_tally net; /* the connections it asked for */
+	char error[320];	 /* one line for the user: why, or "" */
 };
 void kn_outcome_fini(struct kn_outcome *o);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ipc/control.h"
 #include "ipc/err.h"
 #include "sandbox/policy.h"
 
@@ -93,17 +94,62 @@ caller_value(const char *const *caller, const char *key)
 	return NULL;
 }
 
+/* With hosts by name (/network/mode "allow") there is a proxy at a fixed place inside.
+ * Programs differ in which of these they read; a proxy of the caller's is out of reach.
+ */
+static const char http_proxy[] = "http://127.0.0.1:3128";
+static const char all_proxy[] = "socks5h://127.0.0.1:3128";
+_Static_assert(KN_EGRESS_PORT == 3128, "the port above");
+static const struct {
+	const char *key, *value; /* NULL: not inherited */
+} proxies[] = {
+	{ "http_proxy", http_proxy },
+	{ "HTTP_PROXY", http_proxy },
+	{ "https_proxy", http_proxy },
+	{ "HTTPS_PROXY", http_proxy },
+	{ "all_proxy", all_proxy },
+	{ "ALL_PROXY", all_proxy },
+	{ "no_proxy", NULL },
+	{ "NO_PROXY", NULL },
+};
+enum { PROXY_N = sizeof proxies / sizeof *proxies };
+
+static bool
+is_about_proxies(const struct kn_policy *p, const char *key)
+{
+	for (size_t i = 0; p->network == KN_NET_ALLOW && i < PROXY_N; i++)
+		if (strcmp(proxies[i].key, key) == 0)
+			return true;
+	return false;
+}
+
+static int
+set_proxies(struct kn_env *env, const struct kn_policy *p)
+{
+	for (size_t i = 0; p->network == KN_NET_ALLOW && i < PROXY_N; i++) {
+		const char *key = proxies[i].key;
+
+		if (proxies[i].value &&
+		    kn_env_set(env, key, strlen(key), proxies[i].value) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int
 kn_env_build(struct kn_env *env, const struct kn_policy *p, const char *const *caller,
     struct kn_err *e)
 {
 	for (size_t i = 0; i < p->env.inherit_n; i++) {
 		const char *key = p->env.inherit[i];
-		const char *value = caller_value(caller, key);
+		const char *value =
+		    is_about_proxies(p, key) ? NULL : caller_value(caller, key);
 
 		if (value && kn_env_set(env, key, strlen(key), value) < 0)
 			goto nomem;
 	}
+	if (set_proxies(env, p) < 0)
+		goto nomem;
 	for (size_t i = 0; i < p->env.set_n; i++) {
 		if (set_text(env, p->env.set[i]) < 0)
 			goto nomem;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ipc/fd.h"
+#include "supervisor/egress_tally.h"
 
 enum { EVENT_MAX = 1024, ID_MAX = 480 };
 
@@ -183,4 +184,27 @@ kn_trace_moved(struct kn_trace *t, const char *id, uint64_t serial, int from, in
 	    "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"moved\",\"name\":\"%s\",\"id\":%llu,"
 	    "\"ts\":%s,\"pid\":1,\"tid\":%d}",
 	    name, (unsigned long long)serial, us(a, t, to_ns), to + 1);
+}
+
+void
+kn_trace_net(struct kn_trace *t, int worker, uint64_t serial, uint64_t from_ns,
+    uint64_t to_ns, const struct kn_net_end *end)
+{
+	char host[ID_MAX], why[ID_MAX], buf[128], a[32], b[32];
+
+	if (t->fd < 0)
+		return;
+	escape(host, end->host);
+	escape(why, kn_net_why_text(end->why, end->sys, buf));
+	put(t,
+	    "{\"ph\":\"b\",\"cat\":\"net\",\"name\":\"%s:%u\",\"id\":%llu,\"ts\":%s,"
+	    "\"pid\":1,\"tid\":%d,\"args\":{\"address\":\"%s\",\"bytes_out\":%llu,"
+	    "\"bytes_in\":%llu,\"refused\":\"%s\"}}",
+	    host, end->port, (unsigned long long)serial, us(a, t, from_ns), worker + 1,
+	    end->address, (unsigned long long)end->out_bytes,
+	    (unsigned long long)end->in_bytes, why);
+	put(t,
+	    "{\"ph\":\"e\",\"cat\":\"net\",\"name\":\"%s:%u\",\"id\":%llu,\"ts\":%s,"
+	    "\"pid\":1,\"tid\":%d}",
+	    host, end->port, (unsigned long long)serial, us(b, t, to_ns), worker + 1);
 }

@@ -31,4 +31,9 @@ void kn_trace_moved(struct kn_trace *t, const char *id, uint64_t serial, int fro
 void kn_trace_instant(
     struct kn_trace *t, const char *what, const char *id, int worker, uint64_t at_ns);
 
+struct kn_net_end;
+/* A connection that a task asked for, made or refused. */
+void kn_trace_net(struct kn_trace *t, int worker, uint64_t serial, uint64_t from_ns,
+    uint64_t to_ns, const struct kn_net_end *end);
+
 #endif

@@ -195,6 +195,8 @@ own_timers(struct kn_sup *s, uint64_t now)
 	if (core && core <= now)
 		kn_turn_feed(s, &ev);
 	kn_stream_watch_late(s, now);
+	if (s->egress)
+		kn_egress_timer(s, now);
 	for (uint32_t i = 0; s->module && i < s->worker_n; i++)
 		kn_resident_timer(&s->wk[i], now);
 	for (uint32_t i = 0; s->cpu_limits && i < s->worker_n; i++)
@@ -302,6 +304,8 @@ next_deadline(struct kn_sup *s, uint64_t now)
 	if (kn_relay_flushing(s))
 		earliest(&d, s->flush_by_ns);
 	earliest(&d, s->tick_ns);
+	if (s->egress)
+		earliest(&d, kn_egress_due(s));
 	if (s->share)
 		earliest(&d, kn_share_due(s, now));
 	return d;

@@ -182,6 +182,11 @@ on_pong(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
 		kn_view_violation(w, "ping.payload");
 	else if (w->tx.offered & 1u << w->ping_slot)
 		kn_view_violation(w, "ping.claimed");
+	/* its way out was sent before the answer to the ping */
+	if (!w->bad && w->sup->egress && !w->egress)
+		kn_view_socket(w);
+	if (!w->bad && w->sup->egress && !w->egress)
+		kn_view_violation(w, "egress.missing");
 	if (!w->bad)
 		kn_view_ready(w);
 }

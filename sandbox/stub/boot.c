@@ -3,6 +3,7 @@
  *   1. own house: not dumpable, default signals, nothing inherited but the socket
  *   2. boot record and arena: map the slice, seal it, close the arena's descriptor
  *   3. mounts: are the binds the files the supervisor meant; the template namespace
+ *      and, if the policy has a way out, the socket that leads there
  *   4. capabilities down to the one that makes cells, verified
  *   5. no_new_privs, limits, the worker filter
  *
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "ipc/err.h"
+#include "sandbox/stub/egress.h"
 #include "sandbox/stub/stub.h"
 #include "sandbox/stub/sys.h"
 
@@ -194,7 +196,10 @@ set_mounts(struct kn_stub *s, const struct kn_boot *b)
 		return fail(s, KN_BSTEP_BINDS, r, at);
 	r = kn_wall_land_open(&s->land,
 	    b->flags & KN_BOOT_LANDLOCK ? b->landlock_abi : 0, b->binds, b->bind_n);
-	return r < 0 ? fail(s, KN_BSTEP_LANDLOCK, r, NULL) : 0;
+	if (r < 0)
+		return fail(s, KN_BSTEP_LANDLOCK, r, NULL);
+	r = b->flags & KN_BOOT_EGRESS ? kn_egress_hand_over(s->sock) : 0;
+	return r < 0 ? fail(s, KN_BSTEP_EGRESS, r, NULL) : 0;
 }
 
 static int
