@@ -152,7 +152,7 @@ enum kn_boot_flag {
 	    1 << 2, /* apply it; absence in the kernel was checked before */
 	KN_BOOT_NEW_IPC = 1 << 3, /* an IPC namespace per task (policy ipc: "task") */
 	KN_BOOT_NEED_MSEAL = 1 << 4, /* refuse to start where mseal is missing */
-	KN_BOOT_EGRESS = 1 << 5, /* hand over a listening socket (EGRESS) */
+	KN_BOOT_EGRESS = 1 << 5,     /* hand over a listening socket (EGRESS) */
 };
 
 /* A bind that the supervisor resolved to a descriptor once: the stub checks that what

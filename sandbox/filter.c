@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 
 #include "ipc/control.h"
 #include "ipc/err.h"
@@ -258,6 +259,30 @@ check_starts(const struct kn_ftable *t, struct kn_err *e)
 	    "group @default has it");
 }
 
+/* Hosts that no call can reach were allowed in vain. */
+static int
+check_network(const struct kn_ftable *t, const struct kn_policy *p, struct kn_err *e)
+{
+	static const char *const needs[] = { "socket", "connect" };
+	const uint64_t args[6] = { AF_INET, SOCK_STREAM };
+
+	for (size_t i = 0; p->network == KN_NET_ALLOW && i < 2; i++) {
+		int nr = kn_filter_nr(needs[i]);
+		uint32_t ret = kn_ftable_decide(t, t->arch, (uint32_t)nr, args);
+
+		if (ret == SECCOMP_RET_ALLOW || ret == SECCOMP_RET_LOG)
+			continue;
+		kn_err_set(e, KN_EK_CONFIG,
+		    "/network/mode: \"allow\", and /seccomp refuses the call %s, so "
+		    "nothing could be reached",
+		    needs[i]);
+		kn_err_hint(e, "the group @network-io has it: --set "
+			       "'/seccomp/groups/add=[\"@network-io\"]'");
+		return -1;
+	}
+	return 0;
+}
+
 /* A module's process asks for it only where nothing is held against it. */
 static bool
 may_call(const struct kn_ftable *t, const char *name, uint64_t arg)
@@ -283,6 +308,8 @@ build(const struct kn_policy *policy, bool watched, struct kn_filter *out,
 	struct program *p = calloc(2, sizeof *p);
 	int rc = p ? check_starts(&t, e)
 		   : kn_err_set(e, KN_EK_HOST, "seccomp: out of memory");
+	if (rc == 0)
+		rc = check_network(&t, policy, e);
 	if (rc == 0) {
 		p[0].t = p[1].t = &t;
 		p[0].stub = p[1].stub = stub;

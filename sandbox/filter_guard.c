@@ -159,10 +159,10 @@ const struct kn_guard kn_filter_guards[] = {
 	/* Hosts by name: TCP of the sandbox's own loopback, where the proxy is. */
 	{ N("socket"), EPROTONOSUPPORT, KN_GUARD_NET_ALLOW,
 	    IF_TWICE(2, KN_CMP_NE, 0, KN_CMP_NE, IPPROTO_TCP), .why = why_proxy },
-	{ N("socket"), 0, KN_GUARD_NET_ALLOW,
-	    IF_MASK(0, AF_INET, 1, 0xf, SOCK_STREAM), .why = "" },
-	{ N("socket"), 0, KN_GUARD_NET_ALLOW,
-	    IF_MASK(0, AF_INET6, 1, 0xf, SOCK_STREAM), .why = "" },
+	{ N("socket"), 0, KN_GUARD_NET_ALLOW, IF_MASK(0, AF_INET, 1, 0xf, SOCK_STREAM),
+	    .why = "" },
+	{ N("socket"), 0, KN_GUARD_NET_ALLOW, IF_MASK(0, AF_INET6, 1, 0xf, SOCK_STREAM),
+	    .why = "" },
 	{ N("socket"), EAFNOSUPPORT, KN_GUARD_NET_ALLOW, .why = why_proxy },
 	{ N("socket"), EPROTONOSUPPORT, IF1(2, EQ, 132), .why = why_family }, /* SCTP */
 	{ N("socket"), EPROTONOSUPPORT, IF1(2, EQ, 262),

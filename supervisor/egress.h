@@ -12,6 +12,7 @@
  *   egress.c          listeners, whose connections these are, time
  *   egress_conn.c     one connection, from what it asks to the address
  *   egress_pump.c     bytes both ways
+ *   egress_say.c      why not
  *   egress_parse.c    hostile bytes -> what is asked for
  *   egress_resolve.c  names -> addresses
  *   egress_tally.c    counting

@@ -94,6 +94,9 @@ void kn_eg_conn_end(struct kn_eg_conn *c, bool reset);
 /* Its deadline has passed. */
 void kn_eg_conn_late(struct kn_eg_conn *c);
 
+/* egress_say.c: why not, into what is for the client. */
+void kn_eg_say_no(struct kn_eg_conn *c);
+
 /* egress_pump.c */
 /* Hand on what can be; false: c is at its end, *out_reset: by a failure. */
 bool kn_eg_pump(struct kn_eg_conn *c, bool *out_reset);

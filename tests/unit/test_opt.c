@@ -194,6 +194,7 @@ what_this_version_has_is_named(void **state)
 	refuse("--launcher oci -- x", "--launcher: \"oci\" is not supported");
 	refuse("--launcher direct -- x", "--launcher");
 	refuse("--network allow -- x", "--network: \"allow\" is not supported");
+	refuse("--allow example.com -- x", "--allow: \"example.com\" is not HOST:PORT");
 	refuse("--set memory=5 -- x", "--set");
 	refuse("--set /limits/task/memory -- x", "--set");
 }
