@@ -19,10 +19,11 @@ static const struct verb {
 	    kn_policy_show_main },
 	{ "check", "[NAME|FILE...]", "is it valid?", kn_policy_check_main },
 	{ "diff", "NAME|FILE NAME|FILE", "what differs", kn_policy_diff_main },
+	{ "export", "--format F [NAME|FILE...]", "as other programs want it",
+	    kn_policy_export_main },
 	{ "schema", "", "the JSON Schema of a policy", kn_policy_schema_main },
 	/* Known, so that asking for one is answered by more than "unknown". */
 	{ "explain", NULL, NULL, NULL },
-	{ "export", NULL, NULL, NULL },
 	{ "learn", NULL, NULL, NULL },
 };
 enum { VERB_N = sizeof verbs / sizeof *verbs };
@@ -43,7 +44,9 @@ kn_policy_help(void)
 	    "\n"
 	    "  --policy NAME|FILE     as with run; repeatable\n"
 	    "  --set /PTR=VALUE       as with run; repeatable\n"
-	    "  --json                 of show: the plain document, for programs\n\n"
+	    "  --json                 of show: the plain document, for programs\n"
+	    "  --format F             of export: bwrap, oci, docker, k8s, systemd, "
+	    "seccomp\n\n"
 	    "Several names are merged in order, later ones win; none means: default.\n"
 	    "Exit: 0 fine, 1 check found something or two differ, 125 usage.\n");
 	return kn_say_out(NULL, text, (size_t)n) < 0 ? KN_EXIT_OURS : KN_EXIT_OK;

@@ -17,6 +17,7 @@ int kn_policy_show_main(int argc, char **argv);
 int kn_policy_check_main(int argc, char **argv);
 int kn_policy_diff_main(int argc, char **argv);
 int kn_policy_schema_main(int argc, char **argv);
+int kn_policy_export_main(int argc, char **argv);
 
 /* --help of all of them. Returns the exit code. */
 int kn_policy_help(void);
@@ -27,6 +28,8 @@ bool kn_policy_of_args(int argc, char **argv, struct kn_run_opts *o,
     struct knit_policy **out_p, int *out_rc);
 /* Is option `name` there? It is taken out of argv. */
 bool kn_policy_take_flag(int *argc, char **argv, const char *name);
+/* The value of option `name`, as --name VALUE or --name=VALUE, or NULL; taken out. */
+const char *kn_policy_take_arg(int *argc, char **argv, const char *name);
 /* The merged policy with all that is inside of it, or what is wrong with each source of
  * it. The caller ends both: kn_policy_free(), kn_policy_notes_fini(). */
 int kn_policy_of_opts(const struct kn_run_opts *o, struct kn_policy **out,

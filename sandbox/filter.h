@@ -31,6 +31,21 @@ int kn_filter_build(const struct kn_policy *p, struct kn_filter *out, struct kn_
 int kn_filter_build_watched(
     const struct kn_policy *p, struct kn_filter *out, struct kn_err *e);
 void kn_filter_fini(struct kn_filter *f);
+/* What a policy says about calls, as rules of which at most one matches: for who takes
+ * rules without an order. `name` is valid during the call; an argument's bits under
+ * `mask` are `value`. What no rule matches has the answer *out_unlisted. A negative
+ * result of `each` ends it. */
+struct kn_fcube {
+	uint64_t mask, value;
+};
+struct kn_frule {
+	const char *name;
+	int nr;
+	uint32_t ret; /* SECCOMP_RET_* */
+	struct kn_fcube arg[6];
+};
+int kn_filter_rules(const struct kn_policy *p, uint32_t *out_unlisted,
+    int (*each)(void *ctx, const struct kn_frule *r), void *ctx, struct kn_err *e);
 /* Called by the policy check: 0, or -1 with the unknown group or call named. */
 int kn_filter_check_group(const char *group, struct kn_err *e);
 int kn_filter_check_call(const char *name, struct kn_err *e);

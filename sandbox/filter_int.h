@@ -9,6 +9,7 @@
  *   filter_abi.c     the other ABIs of this machine: x32, i386
  *   filter_explain.c which rule, guard or group decides about one call
  *   filter_run.c     what a program answers, as the kernel reads it
+ *   filter_export.c  the decisions as rules that need no order
  *   filter_bpf.c     a small assembler for classic BPF
  *
  * libseccomp resolves the names. It does not make the programs: its rules for one call

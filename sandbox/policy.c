@@ -64,14 +64,17 @@ kn_pdoc_preset(struct kn_pdoc *d, const char *name, struct kn_err *e)
 	char clean[64];
 	kn_err_printable(clean, sizeof clean, name, (int)strnlen(name, 60));
 	const char *near = kn_policy_word_near(preset_names, name);
+	if (near)
+		kn_err_set(e, KN_EK_CONFIG,
+		    "unknown policy \"%s\"; did you mean \"%s\"?", clean, near);
+	else
+		kn_err_set(e, KN_EK_CONFIG,
+		    "unknown policy \"%s\"; presets are default, strict, python and "
+		    "judge",
+		    clean);
 	kn_err_hint(e, "presets: default, strict, python, judge; a file's name has a "
 		       "'/' or ends in .json");
-	if (near)
-		return kn_err_set(e, KN_EK_CONFIG,
-		    "unknown policy \"%s\"; did you mean \"%s\"?", clean, near);
-	return kn_err_set(e, KN_EK_CONFIG,
-	    "unknown policy \"%s\"; presets are default, strict, python and judge",
-	    clean);
+	return -1;
 }
 
 /* ---- the load in progress ---- */

@@ -73,7 +73,7 @@ files() { # DIR MAXDEPTH
 }
 
 only jansson jansson.h \
-	'sandbox/policy[a-z_]*\.[ch]|supervisor/(batch|task)[a-z_]*\.[ch]|supervisor/(status|value_json|report[a-z_]*)\.[ch]|cmd/report[a-z_]*\.[ch]'
+	'sandbox/(policy|export)[a-z_]*\.[ch]|supervisor/(batch|task)[a-z_]*\.[ch]|supervisor/(status|value_json|report[a-z_]*)\.[ch]|cmd/report[a-z_]*\.[ch]'
 only libseccomp seccomp.h 'sandbox/filter[a-z_]*\.[ch]|cmd/bench_filter\.c'
 only libcap sys/capability.h 'sandbox/caps\.[ch]|sandbox/host\.c'
 

@@ -1,0 +1,156 @@
+/* cmd/policy_export.c: knit-sandbox policy export --format F: what another program
+ * would enforce of a policy, on stdout; what it would not, on stderr.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <knit/pool.h>
+
+#include "cmd/cmd.h"
+#include "cmd/opt.h"
+#include "cmd/policy.h"
+#include "ipc/err.h"
+#include "sandbox/export.h"
+#include "sandbox/policy.h"
+
+static const char formats[] = "bwrap, oci, docker, k8s, systemd or seccomp";
+
+const char *
+kn_policy_take_arg(int *argc, char **argv, const char *name)
+{
+	size_t n = strlen(name);
+	const char *found = NULL;
+	int to = 1;
+
+	for (int i = 1; i < *argc; i++) {
+		if (strcmp(argv[i], name) == 0 && i + 1 < *argc)
+			found = argv[++i];
+		else if (strncmp(argv[i], name, n) == 0 && argv[i][n] == '=')
+			found = argv[i] + n + 1;
+		else
+			argv[to++] = argv[i];
+	}
+	if (*argc > 0)
+		*argc = to;
+	return found;
+}
+
+/* One argument of a shell's command line. */
+static void
+quote(FILE *f, const char *s)
+{
+	bool plain = *s != 0;
+
+	for (const char *c = s; *c; c++)
+		plain =
+		    plain && (strchr("-_./:=,+@%", *c) || (*c >= '0' && *c <= '9') ||
+				 (*c >= 'A' && *c <= 'Z') || (*c >= 'a' && *c <= 'z'));
+	if (plain) {
+		fputs(s, f);
+		return;
+	}
+	fputc('\'', f);
+	for (; *s; s++)
+		if (*s == '\'')
+			fputs("'\\''", f);
+		else
+			fputc(*s, f);
+	fputc('\'', f);
+}
+
+/* What a launch of ours would be: bubblewrap has our stub inside, which does the rest.
+ */
+static int
+bwrap(const struct kn_run_opts *o, struct kn_err *e)
+{
+	struct knit_error err = KNIT_ERROR_NONE;
+	struct knit_policy *p = kn_opt_policy(o, e);
+	const char **argv = NULL;
+	char *text = NULL;
+	size_t n = 0;
+	int rc = -1;
+	FILE *f = p ? open_memstream(&text, &n) : NULL;
+
+	if (p && !f)
+		kn_err_set(e, KN_EK_HOST, "out of memory");
+	else if (p && !(argv = knit_policy_command(p, &err)))
+		kn_say_take(e, &err);
+	for (size_t i = 0; argv && argv[i]; i++) {
+		/* An option a line, with what belongs to it. */
+		fputs(i == 0			       ? ""
+		      : strncmp(argv[i], "--", 2) == 0 ? " \\\n  "
+						       : " ",
+		    f);
+		quote(f, argv[i]);
+	}
+	if (f && fclose(f) == 0 && argv) {
+		rc = kn_say_out(NULL, text, n) < 0 || kn_say_out(NULL, "\n", 1) < 0;
+		kn_say(NULL, "seccomp, landlock, rlimits, cgroups and cells: the "
+			     "stub's, which is "
+			     "the command here; numbers are descriptors of the launch");
+	}
+	free(text);
+	free(argv);
+	knit_policy_free(p);
+	return rc;
+}
+
+static int
+other(const struct kn_run_opts *o, int format, struct kn_err *e)
+{
+	struct kn_policy_notes notes = { 0 };
+	struct kn_export x = { 0 };
+	struct kn_policy *p = NULL;
+	const char *name = "default";
+	char base[256];
+	int rc = -1;
+
+	for (size_t i = 0; i < o->src_n; i++)
+		if (o->src[i].type == KN_OPT_NAMED)
+			name = o->src[i].text;
+	if (strrchr(name, '/'))
+		name = strrchr(name, '/') + 1;
+	snprintf(base, sizeof base, "%s", name);
+	if (strstr(base, ".json"))
+		*strstr(base, ".json") = 0;
+	if (kn_policy_of_opts(o, &p, &notes, e) == 0 &&
+	    kn_export_make(p, (enum kn_export_format)format, base, &x, e) == 0) {
+		rc = kn_say_out(NULL, x.text, strlen(x.text)) < 0;
+		for (size_t i = 0; i < x.note_n; i++)
+			kn_say(NULL, "%s", x.notes[i]);
+	}
+	kn_export_fini(&x);
+	kn_policy_notes_fini(&notes);
+	kn_policy_free(p);
+	return rc;
+}
+
+int
+kn_policy_export_main(int argc, char **argv)
+{
+	const char *format = kn_policy_take_arg(&argc, argv, "--format");
+	bool is_bwrap = format && strcmp(format, "bwrap") == 0;
+	int which = format && !is_bwrap ? kn_export_format(format) : 0;
+	struct kn_run_opts o;
+	struct kn_err e = { 0 };
+	int rc = -1;
+
+	if (kn_opt_parse_policy(&o, argc, argv, &e) == 0) {
+		if (o.help)
+			rc = kn_policy_help();
+		else if (!format)
+			kn_opt_refuse(&e, "knit-sandbox policy export --format FORMAT",
+			    "policy export: --format is one of %s", formats);
+		else if (which < 0)
+			kn_opt_refuse(&e, NULL,
+			    "policy export: no format \"%.60s\"; there are %s", format,
+			    formats);
+		else
+			rc = is_bwrap ? bwrap(&o, &e) : other(&o, which, &e);
+	}
+	kn_opt_fini(&o);
+	if (rc < 0)
+		return kn_say_error(NULL, &e);
+	return rc > 0 ? KN_EXIT_OURS : KN_EXIT_OK;
+}
