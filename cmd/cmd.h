@@ -33,6 +33,7 @@ struct kn_verb {
 int kn_cmd_run(int argc, char **argv, unsigned closed);
 int kn_cmd_policy(int argc, char **argv, unsigned closed);
 int kn_cmd_doctor(int argc, char **argv, unsigned closed);
+int kn_cmd_serve(int argc, char **argv, unsigned closed);
 int kn_cmd_bench(int argc, char **argv, unsigned closed);
 int kn_cmd_version(int argc, char **argv, unsigned closed);
 

@@ -10,12 +10,12 @@
 
 static const struct kn_verb verbs[] = {
 	{ "run", "run one command, or a batch of tasks, in sandboxes", kn_cmd_run },
+	{ "serve", "a pool behind a unix socket, for many clients", kn_cmd_serve },
 	{ "policy", "list, show, check policies, and more", kn_cmd_policy },
 	{ "doctor", "what this machine can and cannot do, and the fix", kn_cmd_doctor },
 	{ "bench", "measure it here, beside what else is installed", kn_cmd_bench },
 	{ "version", "print the version", kn_cmd_version },
 	/* Known, so that asking for one is answered by more than "unknown". */
-	{ "serve", NULL, NULL },
 	{ "top", NULL, NULL },
 };
 enum { VERB_N = sizeof verbs / sizeof verbs[0] };

@@ -81,6 +81,8 @@ const struct kn_opt kn_opts[] = {
 	{ "init", "TEXT", "text for the module's init hook", value, 0, "/pool/init" },
 	{ "steal", "auto|shared|brokered|off", "how waiting tasks get to idle workers",
 	    value, 0, "/pool/steal" },
+	{ "connect", "SOCKET", "let a running server do it: knit-sandbox serve", text,
+	    AT(connect), NULL },
 	{ "ordered", NULL, "results in the order of the tasks", flag, AT(ordered),
 	    NULL },
 	{ "fail-fast", NULL, "stop the batch at the first task that is not ok", flag,

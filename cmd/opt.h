@@ -37,6 +37,7 @@ struct kn_run_opts {
 	size_t owned_n;
 	const char *tasks, *stdin_path, *out_dir, *keep_dir, *report, *trace, *workdir;
 	const char *debug, *module, *call, *input;
+	const char *connect; /* a server's socket */
 	const char **collect;
 	size_t collect_n;
 	bool log_json, ordered, fail_fast, delegate, dry_run, quiet, help;

@@ -126,6 +126,38 @@ conflict_call(const struct kn_run_opts *o, struct kn_err *e)
 	return 0;
 }
 
+/* With --connect policy and pool are the server's, and so is its machine. */
+static int
+conflict_connect(const struct kn_run_opts *o, struct kn_err *e)
+{
+	const char *ours = o->src_n	   ? o->src[0].label
+			   : o->stdin_path ? "--stdin"
+			   : o->out_dir	   ? "--out-dir"
+			   : o->collect_n  ? "--collect"
+			   : o->keep_dir   ? "--keep"
+			   : o->report	   ? "--report"
+			   : o->trace	   ? "--trace"
+			   : o->workdir	   ? "--workdir"
+			   : o->debug	   ? "--debug"
+			   : o->ordered	   ? "--ordered"
+			   : o->fail_fast  ? "--fail-fast"
+			   : o->delegate   ? "--delegate"
+			   : o->dry_run	   ? "--dry-run"
+					   : NULL;
+
+	if (!o->connect)
+		return 0;
+	if (ours)
+		return kn_opt_refuse(e,
+		    "the policy is the server's; a task line may have limits, files, "
+		    "stdin",
+		    "%s: not with --connect", ours);
+	if (o->input && o->input[0] == '@')
+		return kn_opt_refuse(e, "write a task line with value or bytes_b64",
+		    "--input: no file with --connect");
+	return 0;
+}
+
 static int
 conflict(const struct kn_run_opts *o, struct kn_err *e)
 {
@@ -190,7 +222,7 @@ kn_opt_parse(struct kn_run_opts *o, int argc, char **argv, struct kn_err *e)
 	if (o->argv && o->argv[0][0] == '\0')
 		return kn_opt_refuse(
 		    e, "name a program after --", "run: the command is empty");
-	if (conflict_call(o, e) < 0 || conflict(o, e) < 0)
+	if (conflict_connect(o, e) < 0 || conflict_call(o, e) < 0 || conflict(o, e) < 0)
 		return -1;
 	if (o->stdin_path && strcmp(o->stdin_path, "-") == 0)
 		o->stdin_path = NULL; /* the caller's, as without it */

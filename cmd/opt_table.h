@@ -18,7 +18,7 @@ struct kn_opt {
 	const char *pointer; /* of the policy value that is set */
 };
 
-enum { KN_OPT_N = 35 };
+enum { KN_OPT_N = 36 };
 extern const struct kn_opt kn_opts[KN_OPT_N];
 
 /* Always -1: "--name: text", and the hint. */

@@ -323,6 +323,8 @@ run(struct kn_run *r, int argc, char **argv)
 	r->voice = (struct kn_voice){ .json = r->opt.log_json, .quiet = r->opt.quiet };
 	if (r->opt.help)
 		return help(&r->voice);
+	if (r->opt.connect)
+		return kn_run_connect(r);
 	if (kn_delegate(r->opt.delegate, argv, r->closed, &e) < 0 || prepare(r, &e) < 0)
 		return kn_say_error(&r->voice, &e);
 	if (r->opt.dry_run)

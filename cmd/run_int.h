@@ -38,6 +38,7 @@ struct kn_run {
 int kn_run_call(struct kn_run *r);
 int kn_run_single(struct kn_run *r);
 int kn_run_batch(struct kn_run *r);
+int kn_run_connect(struct kn_run *r);
 
 /* The exit status of a single command or call that ended like this. */
 int kn_run_exit_of(const struct knit_outcome *o);

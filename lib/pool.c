@@ -37,7 +37,7 @@ read_options(const struct knit_pool_options *from, struct knit_pool_options *to,
     struct knit_error *e)
 {
 	const char *bytes = (const char *)from;
-	const unsigned known = 2 * KNIT_POOL_DEBUG_JSON - 1;
+	const unsigned known = 2 * KNIT_POOL_WARM - 1;
 
 	knit_pool_options_init(to, sizeof *to);
 	if (!from)
@@ -163,6 +163,7 @@ open_sup(struct knit_pool *p, const struct knit_pool_options *o, struct knit_err
 		.env_n = p->env.n,
 		.cwd = p->cwd,
 		.single = o->flags & KNIT_POOL_ONE_JOB,
+		.eager = o->flags & KNIT_POOL_WARM,
 		.trace_on = o->trace_fd >= 0,
 		.trace_fd = o->trace_fd,
 		.debug_fd = o->debug_fd,

@@ -78,7 +78,7 @@ configure(const struct kn_sup *s, uint32_t workers, struct kn_pool_config *c)
 		.balance = (enum kn_balance)p->pool.balancer,
 		.seed = (uint32_t)s->start_ns,
 		.broker = s->steal != KN_STEAL_OFF,
-		.eager = workers == 1,
+		.eager = workers == 1 || s->opt.eager,
 	};
 	if (s->steal == KN_STEAL_SHARED)
 		kn_share_configure(c);

@@ -37,7 +37,8 @@ struct kn_sup_options {
 	uint32_t window;  /* tasks accepted at one time; 0: a default from workers */
 	bool
 	    handle_signals; /* SIGINT, SIGTERM, SIGHUP: stop, the second time at once */
-	bool single;	/* for one task: no spares, its worker is killed at the end */
+	bool single; /* for one task: no spares, its worker is killed at the end */
+	bool eager;  /* all workers at once, and again when one ends; else on demand */
 	uint32_t debug; /* 1 << enum kn_log_ns (supervisor/log.h) */
 	int debug_fd;	/* borrowed: where those lines go; 0: stderr */
 	bool log_json;	/* they are JSON objects */

@@ -37,7 +37,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define KNIT_POOL_API 2 /* rises when something is added; nothing is taken away */
+#define KNIT_POOL_API 3 /* rises when something is added; nothing is taken away */
 
 /* ---- errors ---- */
 
@@ -287,7 +287,9 @@ enum knit_pool_flag {
 	KNIT_POOL_OWN_PROCESS = 1 << 4,
 	/* For one job: no spares, and its worker is ended with it. */
 	KNIT_POOL_ONE_JOB = 1 << 5,
-	KNIT_POOL_DEBUG_JSON = 1 << 6 /* debug lines as JSON objects */
+	KNIT_POOL_DEBUG_JSON = 1 << 6, /* debug lines as JSON objects */
+	/* All workers from the start, not as jobs come. (API 3) */
+	KNIT_POOL_WARM = 1 << 7
 };
 struct knit_pool_options { /* filled by knit_pool_options_init(), then changed */
 	size_t size;

@@ -19,7 +19,7 @@ inst=$dest/usr/local/bin/knit-sandbox
 ok "the program is there" test -x "$inst"
 is "$(find "$dest" -type f -perm /022 | wc -l)" 0 "nothing is writable by others"
 is "$(find "$dest" -path "$dest/usr/local" -prune -o -type f -print)" "" "nothing outside the prefix"
-for page in man1/knit-sandbox.1 man3/knit-task.3 man3/libknit.3 man5/knit-tasks.5 man5/knit-policy.5 man7/knit-lifecycle.7 man7/knit-arena.7; do
+for page in man1/knit-sandbox.1 man3/knit-task.3 man3/libknit.3 man5/knit-tasks.5 man5/knit-policy.5 man7/knit-lifecycle.7 man7/knit-arena.7 man8/knit-serve.8; do
 	ok "page $page" test -s "$dest/usr/local/share/man/$page"
 done
 ok "the schemas of task and result lines" test -n "$(find "$dest" -name '*.json' -path '*schema*')"

@@ -64,8 +64,12 @@ files() { # DIR MAXDEPTH
 	inside='^cmd/((report_)?(bench[a-z_]*|doctor)|policy[a-z_]*)\.[ch]$'
 	allow cmd 'version\.h|(cmd|supervisor|sandbox|ipc)/[a-z0-9_]+\.h' \
 		$(files cmd 1 | grep -E "$inside")
+	# The client of `serve` speaks in lines, with bytes as these have them.
+	lines='^cmd/connect_line\.c$'
+	allow cmd 'cmd/[a-z0-9_]+\.h|ipc/(err|fd)\.h|supervisor/base64\.h' \
+		$(files cmd 1 | grep -E "$lines")
 	allow cmd 'version\.h|cmd/[a-z0-9_]+\.h|ipc/(err|fd|clock)\.h' \
-		$(files cmd 1 | grep -vE "$inside")
+		$(files cmd 1 | grep -vE "$inside|$lines")
 	core=$(files supervisor/core 1)
 	[ -z "$core" ] || includes $core | grep ' <' |
 		grep -vE ' <(stdint|stdbool|stddef|string)\.h$' |
@@ -73,7 +77,7 @@ files() { # DIR MAXDEPTH
 }
 
 only jansson jansson.h \
-	'sandbox/(policy|export)[a-z_]*\.[ch]|supervisor/(batch|task)[a-z_]*\.[ch]|supervisor/(status|value_json|report[a-z_]*)\.[ch]|cmd/report[a-z_]*\.[ch]'
+	'sandbox/(policy|export)[a-z_]*\.[ch]|supervisor/(batch|task)[a-z_]*\.[ch]|supervisor/(status|value_json|report[a-z_]*)\.[ch]|cmd/(report[a-z_]*|connect_line)\.[ch]'
 only libseccomp seccomp.h 'sandbox/filter[a-z_]*\.[ch]|cmd/bench_filter\.c'
 only libcap sys/capability.h 'sandbox/caps\.[ch]|sandbox/host\.c'
 

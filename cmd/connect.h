@@ -1,0 +1,28 @@
+/* cmd/connect.h: run --connect: a client of `serve`, and the lines that it speaks. */
+#ifndef KN_CMD_CONNECT_H
+#define KN_CMD_CONNECT_H
+
+#include <knit/pool.h>
+#include <stddef.h>
+
+#include "cmd/run_int.h"
+
+/* ---- connect_line.c ---- */
+
+/* The task line of the command or call that the options name; fresh, NULL with e. */
+char *kn_connect_line(const struct kn_run_opts *o, size_t *out_n, struct kn_err *e);
+
+/* One result line, as far as it is needed here. */
+struct kn_connect_answer {
+	struct knit_outcome outcome; /* verdict, exit_code, signal, error, out, err */
+	char *value;		     /* of a call; NULL: none */
+	void *json;		     /* what the texts are part of */
+};
+/* The server's word, which may be anything: 0, or -1 with e. */
+int kn_connect_read(
+    const char *line, size_t n, struct kn_connect_answer *a, struct kn_err *e);
+/* As `run` would; the exit status. */
+int kn_connect_print(const struct kn_voice *v, const struct kn_connect_answer *a);
+void kn_connect_forget(struct kn_connect_answer *a);
+
+#endif

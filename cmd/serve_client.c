@@ -1,0 +1,186 @@
+/* cmd/serve_client.c: one connection. It is a batch of its own: its ids, what its tasks
+ * keep for one another, and its share of the pool.
+ *
+ * Who sends faster than its results are read is not read any more (kn_out_room), and
+ * who sends faster than the pool works neither (knit_batch_wants). Who goes away
+ * without taking its results has its tasks cancelled.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cmd/serve_int.h"
+#include "ipc/fd.h"
+
+static void
+on_result(void *ctx, const struct knit_batch_result *r)
+{
+	struct kn_client *c = ctx;
+	size_t n = 0;
+	char *text;
+
+	c->serve->totals.verdicts[r->outcome->verdict]++;
+	if (c->gone)
+		return;
+	text = knit_batch_json(c->batch, r, KNIT_JSON_STREAMS | KNIT_JSON_FILES, &n);
+	if (!text) {
+		c->no_memory = true;
+		return;
+	}
+	kn_out_put(&c->out, r->seq, text, n);
+	knit_batch_pause(c->batch, !kn_out_room(&c->out));
+}
+
+static int
+open_batch(struct kn_client *c, struct knit_error *err)
+{
+	struct knit_batch_options o;
+
+	knit_batch_options_init(&o, sizeof o);
+	o.cwd = c->serve->opt.run.workdir;
+	o.result = on_result;
+	o.ctx = c;
+	return knit_batch_open(c->pool->pool, &o, &c->batch, err);
+}
+
+/* To one that cannot be served: a line that says why, if it goes without waiting. */
+static void
+turn_away(struct kn_serve *s, int fd, const char *why)
+{
+	kn_say(&s->voice, "a connection was turned away: %s", why);
+	(void)!send(fd, "{\"error\":\"the server is out of memory or descriptors\"}\n",
+	    54, MSG_DONTWAIT | MSG_NOSIGNAL);
+	close(fd);
+}
+
+void
+kn_client_open(struct kn_serve *s, int fd)
+{
+	struct knit_error err = KNIT_ERROR_NONE;
+	struct kn_err e = { 0 };
+	struct kn_client *c = calloc(1, sizeof *c);
+
+	if (!c) {
+		turn_away(s, fd, "out of memory");
+		return;
+	}
+	c->serve = s;
+	c->fd = fd;
+	c->pool = s->pools;
+	if (kn_out_open(&c->out, fd, false, &e) < 0 || open_batch(c, &err) < 0) {
+		turn_away(s, fd, err.text[0] ? err.text : e.msg);
+		kn_out_close(&c->out);
+		free(c);
+		return;
+	}
+	c->pool->clients++;
+	c->reading = true;
+	c->number = (unsigned)++s->totals.clients;
+	c->next = s->clients;
+	s->clients = c;
+	s->client_n++;
+}
+
+int
+kn_client_events(const struct kn_client *c)
+{
+	int out = kn_out_events(&c->out);
+	bool in = c->reading && knit_batch_wants(c->batch) && kn_out_room(&c->out);
+
+	/* 0 too: that the other side has gone is always told. */
+	return (out > 0 ? out : 0) | (in ? POLLIN : 0);
+}
+
+static void
+read_lines(struct kn_client *c)
+{
+	struct knit_error err = KNIT_ERROR_NONE;
+
+	if (knit_batch_read(c->batch, c->fd, &err) >= 0)
+		return;
+	c->reading = false;
+	if (err.kind == KNIT_E_NONE)
+		return; /* the end; results may still be waited for */
+	if (err.sys == ECONNRESET)
+		c->gone = true;
+	else
+		kn_say(&c->serve->voice, "client %u: %s", c->number, err.text);
+	knit_batch_no_more(c->batch);
+}
+
+void
+kn_client_ready(struct kn_client *c, short revents)
+{
+	kn_out_ready(&c->out, revents & (short)~POLLIN);
+	if (c->reading && revents & POLLIN && knit_batch_wants(c->batch) &&
+	    kn_out_room(&c->out))
+		read_lines(c);
+	if (revents & (POLLHUP | POLLERR) || c->out.broken)
+		c->gone = true;
+}
+
+/* All that was taken is answered. */
+static bool
+is_idle(const struct kn_client *c)
+{
+	struct knit_batch_counts n = { .size = sizeof n };
+
+	return knit_batch_count(c->batch, &n, NULL) < 0 || n.accepted == n.answered;
+}
+
+void
+kn_client_work(struct kn_client *c)
+{
+	if (c->gone)
+		return;
+	knit_batch_pause(c->batch, !kn_out_room(&c->out));
+	kn_out_cork(&c->out, true);
+	if (knit_batch_work(c->batch, NULL) != 0 ||
+	    (c->stopped && kn_out_room(&c->out) && is_idle(c)))
+		c->all = true;
+	kn_out_cork(&c->out, false);
+	if (c->out.broken || c->no_memory)
+		c->gone = true;
+}
+
+bool
+kn_client_done(const struct kn_client *c)
+{
+	return c->gone || (c->all && c->out.at == c->out.end);
+}
+
+void
+kn_client_no_more(struct kn_client *c)
+{
+	/* Not its end for the batch: half a line is no task, nor a mistake of
+	 * anybody's. */
+	if (c->reading)
+		c->stopped = true;
+	c->reading = false;
+}
+
+void
+kn_client_close(struct kn_client *c)
+{
+	struct kn_serve *s = c->serve;
+	struct knit_batch_counts n = { .size = sizeof n };
+
+	for (struct kn_client **at = &s->clients; *at; at = &(*at)->next) {
+		if (*at == c) {
+			*at = c->next;
+			break;
+		}
+	}
+	if (knit_batch_count(c->batch, &n, NULL) == 0) {
+		s->totals.accepted += n.accepted;
+		s->totals.abandoned += n.accepted - n.answered;
+	}
+	knit_batch_close(c->batch);
+	kn_out_close(&c->out);
+	close(c->fd);
+	c->pool->clients--;
+	s->client_n--;
+	free(c);
+}

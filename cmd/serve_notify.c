@@ -1,0 +1,129 @@
+/* cmd/serve_notify.c: sd_notify(3) to whoever started us, and the health file.
+ *
+ * The protocol is one datagram of lines to the socket named by NOTIFY_SOCKET, so
+ * libsystemd is not needed for it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "cmd/serve_int.h"
+#include "ipc/clock.h"
+#include "ipc/fd.h"
+
+static struct sockaddr_un to; /* whom; the process has one starter */
+static socklen_t to_n;
+static int to_fd = -1;
+
+static int
+open_socket(const char *path, struct kn_err *e)
+{
+	size_t n = strlen(path);
+
+	if ((path[0] != '/' && path[0] != '@') || n >= sizeof to.sun_path)
+		return kn_err_set(e, KN_EK_USAGE, "NOTIFY_SOCKET: no unix socket");
+	to.sun_family = AF_UNIX;
+	memcpy(to.sun_path, path, n);
+	if (path[0] == '@')
+		to.sun_path[0] = '\0';
+	to_n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
+	to_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	return to_fd < 0 ? kn_err_sys(e, KN_EK_HOST, "NOTIFY_SOCKET: socket") : 0;
+}
+
+int
+kn_notify_open(struct kn_serve *s, struct kn_err *e)
+{
+	const char *path = getenv("NOTIFY_SOCKET"), *usec = getenv("WATCHDOG_USEC");
+	const char *pid = getenv("WATCHDOG_PID");
+	int rc = path && *path ? open_socket(path, e) : 0;
+
+	if (rc == 0 && to_fd >= 0 && usec &&
+	    (!pid || strtoul(pid, NULL, 10) == (unsigned long)getpid())) {
+		unsigned long long us = strtoull(usec, NULL, 10);
+
+		/* Half of what they would wait: as sd_watchdog_enabled(3) advises. */
+		if (us >= 2000 && us < UINT64_MAX / 1000)
+			s->watchdog_ns = us * 1000 / 2;
+	}
+	unsetenv("NOTIFY_SOCKET");
+	unsetenv("WATCHDOG_USEC");
+	unsetenv("WATCHDOG_PID");
+	return rc;
+}
+
+void
+kn_notify(const char *text)
+{
+	if (to_fd >= 0)
+		(void)sendto(to_fd, text, strlen(text), MSG_NOSIGNAL,
+		    (const struct sockaddr *)&to, to_n);
+}
+
+uint64_t
+kn_notify_watchdog(struct kn_serve *s)
+{
+	uint64_t now;
+
+	if (!s->watchdog_ns)
+		return 0;
+	now = kn_clock_now();
+	if (now >= s->watchdog_at) {
+		kn_notify("WATCHDOG=1");
+		s->watchdog_at = now + s->watchdog_ns;
+	}
+	return s->watchdog_at;
+}
+
+/* ---- the health file ---- */
+
+/* A new file under the name, so that nobody reads half of one. */
+static void
+write_health(struct kn_serve *s)
+{
+	const char *path = s->opt.health_file;
+	char temp[4096];
+	int fd, n = snprintf(temp, sizeof temp, "%s.new", path);
+
+	if (n < 0 || n >= (int)sizeof temp) {
+		kn_say(&s->voice, "--health-file: the path is too long");
+		return;
+	}
+	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (fd < 0 || kn_fd_write_all(fd, "serving\n", 8) < 0 || rename(temp, path) < 0)
+		kn_say(&s->voice, "--health-file: write %s: %s", path, strerror(errno));
+	else
+		s->health_written = true;
+	kn_fd_close(&fd);
+}
+
+void
+kn_notify_state(struct kn_serve *s)
+{
+	char text[160];
+
+	if (s->state == KN_SERVE_SERVING) {
+		if (s->opt.health_file && !s->health_written)
+			write_health(s);
+		snprintf(text, sizeof text, "READY=1\nSTATUS=serving, policy %.80s",
+		    knit_policy_hash(s->pools->policy));
+		kn_notify(text);
+	} else if (s->state >= KN_SERVE_DRAINING) {
+		kn_notify("STOPPING=1\nSTATUS=answering what was taken");
+		kn_notify_close(s);
+	}
+}
+
+void
+kn_notify_close(struct kn_serve *s)
+{
+	if (s->health_written)
+		(void)unlink(s->opt.health_file);
+	s->health_written = false;
+}

@@ -1,0 +1,218 @@
+#!/bin/sh
+# 50-serve.t: a pool behind a socket: many clients, each with its own answers; drained,
+# reloaded, asked for its health, told by whoever starts it; what dies leaves nothing.
+. "$(dirname "$0")/../lib/tap.sh"
+left_before
+S=$T/s
+curl() { # PATH of the http socket or port, PATH: "STATUS BODY"
+	"$PY" - "$@" <<'X'
+import socket, sys
+at, path = sys.argv[1:3]
+s = socket.socket(socket.AF_UNIX) if "/" in at else socket.socket()
+s.settimeout(30)
+s.connect(at if "/" in at else ("127.0.0.1", int(at)))
+s.sendall(("%s %s HTTP/1.1\r\nHost: x\r\n\r\n" % (sys.argv[3] if len(sys.argv) > 3 else "GET", path)).encode())
+data = b""
+while True:
+    got = s.recv(65536)
+    if not got: break
+    data += got
+head, body = data.split(b"\r\n\r\n", 1)
+print(head.split()[1].decode(), body.decode().strip())
+X
+}
+number() { # NAME: of the metrics
+	curl "$T/h" /metrics | sed -n "s/^$1 //p"
+}
+begin() { # ARGS...
+	"$KS" serve --socket "$S" --http "$T/h" --health-file "$T/health" --workers 2 "$@" >"$T/so" 2>"$T/se" &
+	pid=$!
+	t_try=0
+	while [ ! -e "$T/health" ] && [ $t_try -lt 400 ] && kill -0 $pid 2>/dev/null; do
+		pause 50
+		t_try=$((t_try + 1))
+	done
+}
+end() { # SIGNAL
+	kill -"$1" $pid
+	wait $pid
+	rc=$?
+}
+client() {
+	"$PY" "$t_lib/clients.py" "$S" "$@"
+}
+
+begin
+is "$(cat "$T/health" 2>&1)" serving "the health file is there when a worker is ready"
+is "$(stat -c %a "$S")" 600 "the socket is its owner's alone"
+is "$(curl "$T/h" /health)" "200 serving" "/health"
+ks run --connect "$S" -- sh -c 'echo out; echo err >&2; exit 5'
+is "$rc $(out) $(err)" "5 out err" "a command by way of the server: its streams and its status"
+ks run --connect "$S" -- head -c 4 /dev/zero
+is "$rc $(od -An -tx1 <"$T/out" | tr -d ' ')" "0 00000000" "bytes that are no text"
+ks run --connect "$S" --memory 64M -- true
+is "$rc" 125 "a policy option: refused, the policy is the server's"
+one_clear_line '--memory: not with --connect' "and said"
+is "$(client half)" "a:ok line-2:invalid" "a client that ends within a line: the half is no task"
+is "$(client many 50 10 1)" "250 25 0" "50 clients, half of them go away: the others have all their answers, right ones"
+t_try=0
+while [ "$(number knit_clients)" != 0 ] && [ $t_try -lt 200 ]; do
+	pause 50
+	t_try=$((t_try + 1))
+done
+curl "$T/h" /metrics >"$T/metrics"
+is "$("$PY" - "$T/metrics" <<'X'
+import re, sys
+v, answered = {}, 0
+for line in open(sys.argv[1]):
+    m = re.match(r"(\w+)(\{[^}]*\})? (\d+)$", line)
+    if m and m[1] == "knit_tasks_answered_total":
+        answered += int(m[3])
+    elif m:
+        v[m[1]] = int(m[3])
+print(v["knit_tasks_accepted_total"] - answered - v["knit_tasks_abandoned_total"], v["knit_tasks_live"], v["knit_clients"], answered >= 254)
+X
+)" "0 0 0 True" "the ledger: what was accepted is answered or abandoned"
+is "$(client deaf 4500 3000)" "True 4500 4500" "a client that does not read is not read; when it reads, nothing is lost"
+at_most "$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$pid/status")" 200000 "and costs bounded memory"
+is "$(curl "$T/h" /nosuch)" "404 /health or /metrics" "another path: 404"
+is "$(curl "$T/h" /health POST)" "405 GET or HEAD" "another method: 405"
+is "$(curl "$T/h" / 'x y')" "400 bad request" "no request: 400"
+"$PY" - "$T/h" <<'X'
+import socket, sys
+idle = []
+for i in range(40):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(sys.argv[1])
+    if i % 2: s.sendall(b"A" * 9000)
+    idle.append(s)
+X
+is "$(curl "$T/h" /health)" "200 serving" "forty connections of rubbish do not keep a probe from its answer"
+if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
+	pause 6000
+	timeout -s INT 3 strace -f -o "$T/strace" -p $pid 2>/dev/null
+	is "$(grep -v 'restart_syscall\|strace: ' "$T/strace" | grep '(')" "" "an idle server makes no system call"
+else
+	not_here "strace of a process"
+fi
+
+# ---- another one, and what a killed one leaves ----
+ks serve --socket "$S"
+is $rc 125 "a second server on the same socket: 125"
+one_clear_line 'somebody listens on' "and why"
+echo x >"$T/file"
+ks serve --socket "$T/file"
+is "$rc $(cat "$T/file")" "125 x" "a file in the socket's place stays"
+"$KS" run --quiet --connect "$S" -- sleep 100 >/dev/null 2>&1 &
+waiting=$!
+pause 500
+kids=$(cat /proc/$pid/task/$pid/children)
+end KILL
+is "$rc" 137 "SIGKILL"
+wait $waiting
+is $? 125 "its client is told"
+pause 1000
+alive=
+for k in $kids; do
+	grep -qs '^State:[^Z]*$' "/proc/$k/status" && alive="$alive $k"
+done
+is "$alive" "" "its workers are gone"
+begin
+is "$(curl "$T/h" /health)" "200 serving" "the next one takes the name over"
+
+# ---- drain ----
+"$KS" run --quiet --connect "$S" -- sh -c 'sleep 2; echo done' >"$T/slow" 2>&1 &
+waiting=$!
+pause 700
+end TERM
+is "$rc" 0 "SIGTERM: ends with 0"
+wait $waiting
+is "$? $(cat "$T/slow")" "0 done" "what was taken is answered"
+is "$(ls "$S" "$T/h" "$T/health" 2>/dev/null)" "" "sockets and health file are gone"
+begin
+"$KS" run --quiet --connect "$S" -- sleep 100 >/dev/null 2>&1 &
+waiting=$!
+pause 700
+kill -TERM $pid
+pause 300
+end TERM
+is "$rc" 143 "a second SIGTERM ends what runs"
+wait $waiting
+is "$?" 125 "whose client has its answer: cancelled"
+
+# ---- reload ----
+echo '{"version":1,"environment":{"set":{"GEN":"one"}}}' >"$T/p.json"
+begin --policy "$T/p.json"
+exec 3>&- 4<&-
+mkfifo "$T/in"
+"$KS" run --quiet --connect "$S" --tasks "$T/in" >"$T/old" 2>&1 &
+waiting=$!
+exec 3>"$T/in"
+echo '{"id":"a","argv":["printenv","GEN"]}' >&3
+wait_lines "$T/old" 1
+echo '{"version":1,"environment":{"set":{"GEN":"two"}}}' >"$T/p.json"
+kill -HUP $pid
+t_try=0
+while [ "$(number knit_reloads_total)" != 1 ] && [ $t_try -lt 200 ]; do
+	pause 50
+	t_try=$((t_try + 1))
+done
+ks run --connect "$S" -- printenv GEN
+is "$(out)" two "SIGHUP: a new connection has the new policy"
+echo '{"id":"b","argv":["printenv","GEN"]}' >&3
+wait_lines "$T/old" 2
+exec 3>&-
+wait $waiting
+is "$(js "$T/old" '[r["stdout"] for r in L]')" "['one\\n', 'one\\n']" "and one from before it the old one"
+echo '{"version":1,' >"$T/p.json"
+kill -HUP $pid
+t_try=0
+while [ "$(number knit_reloads_failed_total)" != 1 ] && [ $t_try -lt 200 ]; do
+	pause 50
+	t_try=$((t_try + 1))
+done
+like "$(cat "$T/se")" 'reload: the policy stays as it was' "a policy that is wrong: said"
+ks run --connect "$S" -- printenv GEN
+is "$(out)" two "and the old one stays"
+is "$(number knit_pools)" 1 "no pool is left over"
+end INT
+is "$rc" 0 "SIGINT drains as well"
+
+# ---- started by somebody: sockets handed over, and told ----
+cat >"$T/starter.py" <<'X'
+import os, socket, sys
+notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+notify.bind(sys.argv[1] + "/notify")
+tasks = socket.socket(socket.AF_UNIX); tasks.bind(sys.argv[1] + "/given"); tasks.listen(5)
+http = socket.socket(); http.bind(("127.0.0.1", 0)); http.listen(5)
+pid = os.fork()
+if pid == 0:
+    a, b = os.dup(tasks.fileno()), os.dup(http.fileno())
+    os.dup2(a, 13); os.dup2(b, 14); os.dup2(13, 3); os.dup2(14, 4); os.closerange(5, 100)
+    env = dict(os.environ, LISTEN_PID=str(os.getpid()), LISTEN_FDS="2", LISTEN_FDNAMES="tasks:http",
+               NOTIFY_SOCKET=sys.argv[1] + "/notify")
+    os.execve(sys.argv[2], [sys.argv[2], "serve", "--quiet", "--workers", "1"], env)
+notify.settimeout(30)
+said = [notify.recv(4096).decode().split("\n")[0]]
+s = socket.socket(socket.AF_UNIX); s.settimeout(30); s.connect(sys.argv[1] + "/given")
+s.sendall(b'{"id":"a","argv":["sh","-c","echo $NOTIFY_SOCKET $LISTEN_FDS; ls /proc/self/fd | wc -l"]}\n'); s.shutdown(socket.SHUT_WR)
+line = s.makefile().read()
+h = socket.create_connection(http.getsockname()); h.sendall(b"GET /health HTTP/1.0\r\n\r\n")
+health = h.makefile().read().split("\n")[-2]
+os.kill(pid, 15)
+said.append(notify.recv(4096).decode().split("\n")[0])
+print(os.waitpid(pid, 0)[1], *said, health, '"stdout":"\\n4\\n"' in line)
+X
+is "$("$PY" "$T/starter.py" "$T" "$KS_REAL")" "0 READY=1 STOPPING=1 serving True" \
+	"socket activation, sd_notify, and a task that learns of neither"
+
+# ---- calls of a module ----
+if [ -e "$B/tests/module/basic.so" ]; then
+	begin --module "$B/tests/module/basic.so"
+	ks run --connect "$S" --call echo --input '{"a":[1,2]}'
+	is "$rc $(out)" '0 {"a":[1,2]}' "a call by way of the server"
+	end TERM
+	is $rc 0 "and its end"
+fi
+left_after "serve"
+done_testing
