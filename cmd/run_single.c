@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -90,6 +91,17 @@ tell_cut(const struct kn_voice *v, const char *name, const struct knit_stream *s
 		    (unsigned long long)passed, (unsigned long long)s->total, name);
 }
 
+/* Without one all is cut, as was asked for. */
+static bool
+has_console(const struct single *s)
+{
+	char *value = knit_policy_get(s->r->policy, "/permissions/console");
+	bool has = !value || strcmp(value, "false") != 0;
+
+	free(value);
+	return has;
+}
+
 /* How a command ends by itself is its own business; anything else gets a line. */
 static void
 tell(const struct single *s)
@@ -97,7 +109,7 @@ tell(const struct single *s)
 	const struct kn_voice *v = &s->r->voice;
 	const char *hint = hint_of(s);
 
-	if (!v->quiet && s->o->verdict != KNIT_OUTPUT_LIMIT) {
+	if (!v->quiet && s->o->verdict != KNIT_OUTPUT_LIMIT && has_console(s)) {
 		tell_cut(v, "stdout", &s->o->out, s->o->passed);
 		tell_cut(v, "stderr", &s->o->err, s->o->passed_err);
 	}

@@ -67,10 +67,10 @@ kn_lib_job_ready(struct knit_job *job, const struct kn_policy *p,
 		return kn_lib_nomem(e);
 	t->stdio = job->has_streams ? KN_STDIO_RELAY : KN_STDIO_CAPTURE;
 	/* What is only handed on is cut where somebody asked for it. */
-	if (job->has_streams && !job->ask.has_stdout &&
+	if (job->has_streams && p->console && !job->ask.has_stdout &&
 	    !kn_policy_named(p, "/limits/task/stdout"))
 		t->limits.stdout_bytes = UINT64_MAX;
-	if (job->has_streams && !job->ask.has_stderr &&
+	if (job->has_streams && p->console && !job->ask.has_stderr &&
 	    !kn_policy_named(p, "/limits/task/stderr"))
 		t->limits.stderr_bytes = UINT64_MAX;
 	t->user = job;

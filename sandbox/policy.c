@@ -149,26 +149,6 @@ absolute(const struct kn_pdoc *d, const char *path)
 }
 
 static int
-make_entries_absolute(const struct kn_pdoc *d)
-{
-	static const char *const lists[] = { "/filesystem/read", "/filesystem/write",
-		"/filesystem/deny" };
-	for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
-		json_t *a = kn_pointer_get(d->root, lists[l]);
-		for (size_t i = 0; i < json_array_size(a); i++) {
-			const char *s = json_string_value(json_array_get(a, i));
-			char *whole = kn_fpath_absolute(d->dir, s, l == 2);
-			int rc =
-			    json_array_set_new(a, i, whole ? json_string(whole) : NULL);
-			free(whole);
-			if (rc < 0)
-				return -1;
-		}
-	}
-	return 0;
-}
-
-static int
 make_absolute(const struct kn_pdoc *d, struct kn_err *e)
 {
 	json_t *mounts = kn_pointer_get(d->root, "/filesystem/mounts");
@@ -188,8 +168,8 @@ make_absolute(const struct kn_pdoc *d, struct kn_err *e)
 		const char *s = json_string_value(json_array_get(paths, i));
 		rc = json_array_set_new(paths, i, absolute(d, s));
 	}
-	if (rc == 0)
-		rc = make_entries_absolute(d);
+	if (rc == 0 && kn_permissions_absolute(d, e) < 0)
+		return -1;
 	return rc < 0 ? kn_err_set(e, KN_EK_CONFIG,
 			    "%s: a path cannot be made absolute", d->label)
 		      : 0;

@@ -132,6 +132,7 @@ enum kn_network { KN_NET_NONE, KN_NET_HOST, KN_NET_ALLOW };
 enum kn_isolation { KN_ISOLATION_CELL };
 enum kn_ipc_scope { KN_IPC_TASK, KN_IPC_WORKER };
 enum kn_root { KN_ROOT_SYSTEM, KN_ROOT_EMPTY };
+enum kn_permissions { KN_PERMISSIONS_PROJECT, KN_PERMISSIONS_NONE };
 enum kn_landlock { KN_LANDLOCK_AUTO, KN_LANDLOCK_ON, KN_LANDLOCK_OFF };
 
 struct kn_task_limits { /* 0: none, but core 0 is zero */
@@ -209,6 +210,8 @@ struct kn_policy {
 		size_t note_n;
 	} seccomp;
 	enum kn_landlock landlock;
+	enum kn_permissions permissions;
+	bool console; /* false: what a task prints is read and thrown away */
 	struct {
 		uint64_t memory, pids;
 	} worker; /* 0: none */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sandbox/policy_int.h"
+#include "sandbox/policy_files.h"
 
 /* ---- memory ---- */
 
@@ -109,6 +109,8 @@ build_scalars(struct kn_pol *p)
 		if (v && k->type == KN_KEY_WORD) {
 			for (n = 0; strcmp(k->words[n], json_string_value(v)); n++)
 				;
+		} else if (v && k->type == KN_KEY_BOOL) {
+			n = json_is_true(v);
 		} else if (v) {
 			n = kn_policy_size_of(v);
 		}
@@ -247,7 +249,8 @@ kn_policy_build(struct kn_pol *p, struct kn_err *e)
 	if (!q->identity.hostname || build_environment(p, e) < 0 ||
 	    kn_policy_build_seccomp(p, e) < 0 ||
 	    kn_policy_build_strings(p, "/filesystem/task_paths", &q->fs.task_paths,
-		&q->fs.task_path_n, e) < 0)
+		&q->fs.task_path_n, e) < 0 ||
+	    kn_permissions_rest(p, e) < 0)
 		return -1;
 	/* Each may find something: all of it is told. */
 	int rc = check_whole(p, e);

@@ -201,6 +201,11 @@ check(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
 			return kn_pdoc_fail(d, pointer, false, e,
 			    "expected an array, found %s", type_name(v));
 		return check_elements(d, k, v, pointer, e);
+	case KN_KEY_BOOL:
+		if (!json_is_boolean(v))
+			return kn_pdoc_fail(d, pointer, false, e,
+			    "expected true or false, found %s", type_name(v));
+		return 0;
 	case KN_KEY_WORD:
 		return check_word(d, k, v, pointer, e);
 	case KN_KEY_TEXT:

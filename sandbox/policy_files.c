@@ -207,10 +207,28 @@ put_list(struct kn_pol *p, struct kn_mount_list *l, const char *list, bool writa
 	return all;
 }
 
+static int
+put_project(struct kn_pol *p, struct kn_mount_list *l, struct kn_err *e)
+{
+	struct entry x = { .p = p,
+		.list = l,
+		.pointer = "/permissions/project",
+		.origin = "permissions.project" };
+	const char *path = kn_permissions_project(p, &x.writable);
+
+	if (!path)
+		return 0;
+	return x.writable ? put_bind(&x, path, e) : put_read(&x, path, e);
+}
+
 int
 kn_policy_files(struct kn_pol *p, struct kn_mount_list *l, struct kn_err *e)
 {
-	int rc = put_list(p, l, "/filesystem/read", false, e);
+	int rc = put_project(p, l, e);
 
-	return rc | put_list(p, l, "/filesystem/write", true, e);
+	for (const char *const *list = kn_files_read; *list; list++)
+		rc |= put_list(p, l, *list, false, e);
+	for (const char *const *list = kn_files_write; *list; list++)
+		rc |= put_list(p, l, *list, true, e);
+	return rc;
 }

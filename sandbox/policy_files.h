@@ -3,8 +3,10 @@
  *   policy_path.c   an entry's text: "~", relative, patterns; what a pattern means
  *   policy_walk.c   the files of a tree that a pattern means
  *   policy_files.c  read and write -> binds
- *   policy_deny.c   deny -> masks over what the binds show
+ *   policy_deny.c   what an entry of deny means
+ *   policy_mask.c   masks over what the binds show
  *   policy_pins.c   what is mounted below a writable folder stays where it is
+ *   policy_permissions.c  the same by the words of /permissions
  *
  * Everything here is decided when the policy is read. An entry is one of
  *   plain    a path; a backslash takes a character's meaning
@@ -77,16 +79,67 @@ int kn_mount_put(struct kn_pol *p, struct kn_mount_list *l, const struct kn_moun
 
 /* ---- policy_mounts.c ---- */
 
-/* Stable: a folder before what is mounted below it, else in the order given. */
+/* Stable: the system root's first, then a folder before what is mounted below it. */
 void kn_mounts_sort(struct kn_mount_list *l);
 /* The mount whose files are at `at`, leaving `but` out; NULL: none's. Of two at one
  * place it is the later. */
 const struct kn_mount *kn_mount_top(
     const struct kn_mount_list *l, const char *at, const struct kn_mount *but);
 
+/* ---- policy_mask.c: of one entry that denies ---- */
+
+enum kn_deny_kind { KN_DENY_OPEN, KN_DENY_WRITE };
+struct kn_deny {
+	struct kn_pol *p;
+	struct kn_mount_list *all;
+	struct kn_mount_list masks; /* and links */
+	struct kn_mount_list binds; /* read-only, of what is not to be written to */
+	char **real; /* per mount: canonical source of a bind that is there */
+	bool *goes;  /* per mount: of the system root, and denied */
+	/* the entry */
+	enum kn_deny_kind kind;
+	bool soft; /* a name that a task could make is let be */
+	char pointer[64];
+	const char *text, *origin;
+};
+int kn_deny_begin(struct kn_deny *d, struct kn_err *e);
+/* Write all into the list of mounts. */
+int kn_deny_end(struct kn_deny *d, struct kn_err *e);
+const struct kn_mount *kn_deny_mount(const struct kn_deny *d, size_t i);
+/* Deny a file or folder, by its canonical path, wherever it is shown. */
+int kn_deny_cover(struct kn_deny *d, const char *real, struct kn_err *e);
+/* A link in a writable bind stays, or a task could put something else at its name. */
+int kn_deny_keep_link(struct kn_deny *d, const char *real, struct kn_err *e);
+/* -1 if a task could give that name to a file of its own: it lies in a writable bind.
+ */
+int kn_deny_free(
+    const struct kn_deny *d, const char *path, const char *what, struct kn_err *e);
+/* Always -1: mount i can be written to. */
+int kn_deny_refuse(
+    const struct kn_deny *d, size_t i, const char *what, struct kn_err *e);
+int kn_deny_too_long(const struct kn_deny *d, struct kn_err *e);
+/* a + the part of path below dir; path lies within dir. */
+bool kn_fpath_join(
+    char out[KN_FPATH_MAX], const char *a, const char *path, const char *dir);
+
+/* ---- policy_permissions.c ---- */
+
+/* The lists that hold entries, by what they are; NULL ends them. */
+extern const char *const kn_files_read[],
+    *const kn_files_write[], *const kn_files_deny[], *const kn_files_deny_write[];
+/* Entries and the project of a document, absolute. */
+int kn_permissions_absolute(const struct kn_pdoc *d, struct kn_err *e);
+/* With mode project: its directory, and whether it is written to; NULL: it is not
+ * shown. */
+const char *kn_permissions_project(const struct kn_pol *p, bool *out_writable);
+/* The i-th of the known secrets; false: no more. */
+bool kn_permissions_secret(const struct kn_pol *p, size_t i, char out[KN_FPATH_MAX]);
+/* environment.inherit with permissions.env; the console. */
+int kn_permissions_rest(struct kn_pol *p, struct kn_err *e);
+
 /* ---- policy_deny.c ---- */
 
-/* What deny hides of the mounts in `all`, which are in mount order: mounts of the
+/* What is denied of the mounts in `all`, which are in mount order: mounts of the
  * system root that go, masks at the end, and what keeps a task from moving a masked
  * file's folder away. */
 int kn_policy_deny(struct kn_pol *p, struct kn_mount_list *all, struct kn_err *e);

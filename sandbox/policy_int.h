@@ -55,6 +55,7 @@ enum kn_key_type {
 	KN_KEY_MAP,  /* object of texts under any name */
 	KN_KEY_LIST, /* its elements are the key "<path>/ *" */
 	KN_KEY_WORD, /* one of words; the index is the value */
+	KN_KEY_BOOL,
 	KN_KEY_TEXT,
 	KN_KEY_INT,
 	KN_KEY_SIZE,	/* integer or text with K, M, G */
@@ -184,6 +185,8 @@ const char *kn_pol_text_of(const struct kn_pol *p, const char *origin,
 /* Always -1, and a note: "origin:line:col: pointer: text". */
 int kn_pol_fail(const struct kn_pol *p, const char *pointer, struct kn_err *e,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* What to do about it. */
+void kn_pol_hint(const struct kn_pol *p, struct kn_err *e, const char *text);
 
 struct kn_mount_list {
 	struct kn_mount *v;

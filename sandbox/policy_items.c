@@ -165,18 +165,23 @@ check_environment(const struct kn_pdoc *d, struct kn_err *e)
 	char at[KN_POLICY_POINTER_MAX];
 	const char *name;
 	json_t *v, *set = kn_pointer_get(d->root, "/environment/set");
-	json_t *inherit = kn_pointer_get(d->root, "/environment/inherit");
+	static const char *const lists[] = { "/environment/inherit",
+		"/permissions/env" };
 	int rc = 0;
 	json_object_foreach(set, name, v)
 	{
 		if (!is_env_name(name) && kn_pointer_add(at, "/environment/set", name))
 			rc = kn_pdoc_fail(d, at, true, e, "is not a variable's name");
 	}
-	for (size_t i = 0; i < json_array_size(inherit); i++) {
-		snprintf(at, sizeof at, "/environment/inherit/%zu", i);
-		const char *s = json_string_value(json_array_get(inherit, i));
-		if (s && !is_env_name(s))
-			rc = kn_pdoc_fail(d, at, false, e, "is not a variable's name");
+	for (size_t l = 0; l < 2; l++) {
+		json_t *names = kn_pointer_get(d->root, lists[l]);
+		for (size_t i = 0; i < json_array_size(names); i++) {
+			snprintf(at, sizeof at, "%s/%zu", lists[l], i);
+			const char *s = json_string_value(json_array_get(names, i));
+			if (s && !is_env_name(s))
+				rc = kn_pdoc_fail(
+				    d, at, false, e, "is not a variable's name");
+		}
 	}
 	return rc;
 }
@@ -215,18 +220,17 @@ check_each(const struct kn_pdoc *d, const char *list,
 }
 
 static int
-check_files(const struct kn_pdoc *d, struct kn_err *e)
+check_files(
+    const struct kn_pdoc *d, const char *const *lists, bool deny, struct kn_err *e)
 {
-	static const char *const lists[] = { "/filesystem/read", "/filesystem/write",
-		"/filesystem/deny" };
 	char at[KN_POLICY_POINTER_MAX];
 	int rc = 0;
-	for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
-		json_t *a = kn_pointer_get(d->root, lists[l]);
+	for (; *lists; lists++) {
+		json_t *a = kn_pointer_get(d->root, *lists);
 		for (size_t i = 0; i < json_array_size(a); i++) {
 			const char *s = json_string_value(json_array_get(a, i));
-			const char *fault = s ? kn_fpath_fault(s, l == 2) : NULL;
-			snprintf(at, sizeof at, "%s/%zu", lists[l], i);
+			const char *fault = s ? kn_fpath_fault(s, deny) : NULL;
+			snprintf(at, sizeof at, "%s/%zu", *lists, i);
 			if (fault)
 				rc = kn_pdoc_fail(d, at, false, e, "%s", fault);
 		}
@@ -241,7 +245,10 @@ kn_policy_check_items(const struct kn_pdoc *d, struct kn_err *e)
 {
 	int rc = check_each(d, "/filesystem/mounts", check_mount, e);
 	rc |= check_each(d, "/seccomp/rules", check_rule, e);
-	rc |= check_files(d, e);
+	rc |= check_files(d, kn_files_read, false, e);
+	rc |= check_files(d, kn_files_write, false, e);
+	rc |= check_files(d, kn_files_deny, true, e);
+	rc |= check_files(d, kn_files_deny_write, true, e);
 	rc |= check_environment(d, e);
 	rc |= kn_policy_check_network(d, e);
 	rc |= check_hostname(d, e);

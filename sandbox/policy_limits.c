@@ -167,6 +167,8 @@ kn_policy_tighten(const struct kn_policy *p, const struct kn_task_ask *want,
 	TAKE(has_task_ms, nt.task_ms, t->task_ms);
 	TAKE(has_hard_ms, nt.hard_ms, t->hard_ms);
 	TAKE(has_grace_ms, nt.grace_ms, t->grace_ms);
+	if (!p->console)
+		nl.stdout_bytes = nl.stderr_bytes = 0;
 	*out_limits = nl;
 	*out_timeouts = nt;
 	return 0;

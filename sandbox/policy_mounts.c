@@ -139,13 +139,19 @@ add_module(struct kn_pol *p, struct kn_mount_list *l, struct kn_err *e)
 	return m.origin ? kn_mount_add(l, m, &p->mem, e) : -1;
 }
 
+static size_t
+rank(const struct kn_mount *m)
+{
+	return m->user ? 1 + depth(m->at) : 0;
+}
+
 void
 kn_mounts_sort(struct kn_mount_list *l)
 {
 	for (size_t i = 1; i < l->n; i++) {
 		struct kn_mount m = l->v[i];
 		size_t j = i;
-		for (; j > 0 && depth(l->v[j - 1].at) > depth(m.at); j--)
+		for (; j > 0 && rank(&l->v[j - 1]) > rank(&m); j--)
 			l->v[j] = l->v[j - 1];
 		l->v[j] = m;
 	}

@@ -185,3 +185,13 @@ kn_pol_fail(
 		at.line = 0;
 	return note(p->notes, &at, label, text, e);
 }
+
+void
+kn_pol_hint(const struct kn_pol *p, struct kn_err *e, const char *text)
+{
+	const struct kn_policy_notes *n = p->notes;
+
+	kn_err_hint(e, "%s", text);
+	if (e && n && n->n > 0 && strcmp(n->v[n->n - 1].err->msg, e->msg) == 0)
+		kn_err_hint(n->v[n->n - 1].err, "%s", text);
+}

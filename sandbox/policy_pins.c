@@ -56,13 +56,11 @@ int
 kn_policy_pins(struct kn_pol *p, struct kn_mount_list *all,
     const struct kn_mount_list *masks, struct kn_err *e)
 {
-	struct kn_mount_list pins = { 0 }, out = { 0 };
-	size_t root_n = 0;
+	struct kn_mount_list pins = { 0 };
 
 	for (size_t i = 0; i < all->n; i++) {
 		const struct kn_mount *m = &all->v[i];
 
-		root_n += !m->user;
 		if (m->user && m->type == KN_MOUNT_BIND && !m->writable &&
 		    pin(p, all, &pins, m, e) < 0)
 			return -1;
@@ -70,18 +68,9 @@ kn_policy_pins(struct kn_pol *p, struct kn_mount_list *all,
 	for (size_t i = 0; i < masks->n; i++)
 		if (pin(p, all, &pins, &masks->v[i], e) < 0)
 			return -1;
-	if (pins.n == 0)
-		return 0;
-	for (size_t i = root_n; i < all->n; i++)
-		if (kn_mount_add(&pins, all->v[i], &p->mem, e) < 0)
-			return -1;
-	kn_mounts_sort(&pins);
-	for (size_t i = 0; i < root_n; i++)
-		if (kn_mount_add(&out, all->v[i], &p->mem, e) < 0)
-			return -1;
 	for (size_t i = 0; i < pins.n; i++)
-		if (kn_mount_add(&out, pins.v[i], &p->mem, e) < 0)
+		if (kn_mount_add(all, pins.v[i], &p->mem, e) < 0)
 			return -1;
-	*all = out;
+	kn_mounts_sort(all);
 	return 0;
 }

@@ -118,6 +118,10 @@ schema_of(const struct kn_key *k, bool element)
 	case KN_KEY_WORD:
 		o = word(k, element);
 		break;
+	case KN_KEY_BOOL:
+		o = json_object();
+		put(o, "type", or_null("boolean", element));
+		break;
 	case KN_KEY_TEXT:
 		o = json_object();
 		put(o, "type", or_null("string", element));

@@ -59,6 +59,11 @@
 		.path = p, .type = KN_KEY_WORD, .words = w, .doc = d, __VA_ARGS__ \
 	}
 
+#define BOOL(p, d, ...) \
+	{ \
+		.path = p, .type = KN_KEY_BOOL, .doc = d, __VA_ARGS__ \
+	}
+
 static const char *const layer_words[] = { "namespaces", "seccomp", "capabilities",
 	"uid", "landlock", "rlimits", "cgroup.memory", "cgroup.pids", "cgroup.cpu",
 	"mseal", NULL };
@@ -241,7 +246,34 @@ const struct kn_key kn_policy_keys[] = {
 	    "\"auto\": where the kernel has it. \"on\": or refuse to run.",
 	    AT(landlock)),
 	LATER("/capabilities", ""),
-	LATER("/permissions", ""),
+
+	OBJECT("/permissions", "The words of the system that this one descends from; "
+			       "what is absent adds nothing."),
+	WORD("/permissions/mode", WORDS("project"),
+	    "\"project\": the project's directory is read and written, and known "
+	    "secrets in it and in the caller's home are denied.",
+	    AT(permissions), .dflt = KN_PERMISSIONS_NONE),
+	TEXT("/permissions/project",
+	    "With mode project: its directory. Absent: where the policy file is."),
+	LIST("/permissions/read",
+	    "As /filesystem/read; with mode project, in place of the project."),
+	TEXT("/permissions/read/*", "A path or a pattern."),
+	LIST("/permissions/write",
+	    "As /filesystem/write; with mode project, in place of the project, which "
+	    "then is only read."),
+	TEXT("/permissions/write/*", "A path or a pattern."),
+	LIST("/permissions/deny_read", "As /filesystem/deny."),
+	TEXT("/permissions/deny_read/*", "A path or a pattern."),
+	LIST("/permissions/deny_write",
+	    "What is not written to, also where something that holds it is."),
+	TEXT("/permissions/deny_write/*", "A path or a pattern."),
+	LATER("/permissions/net", ""),
+	LATER("/permissions/run", ""),
+	LIST("/permissions/env", "As /environment/inherit."),
+	TEXT("/permissions/env/*", "A name."),
+	BOOL("/permissions/console",
+	    "Whether what a task prints reaches the caller. Absent: it does.",
+	    AT(console), .dflt = true),
 
 	OBJECT("/limits", "Amounts."),
 	OBJECT("/limits/worker", "Of a worker with all that runs in it."),

@@ -106,6 +106,10 @@ other_value(const struct kn_key *k, uint64_t now, char *out, size_t cap)
 		snprintf(out, cap, "%s", k->words[now == 0 && k->words[1] ? 1 : 0]);
 		return;
 	}
+	if (k->type == KN_KEY_BOOL) {
+		snprintf(out, cap, "%s", now ? "false" : "true");
+		return;
+	}
 	int64_t v = k->min + (k->min < k->max ? 1 : 0);
 	/* An eighth of the area is asked for as the most of the payload. */
 	if (strcmp(k->path, "/payload/area") == 0)
@@ -139,7 +143,7 @@ every_key_of_the_table_changes_the_policy(void **state)
 		memcpy(&is, (const char *)p + k->off, k->width);
 		if (is == was)
 			fail_msg("%s has no effect", set);
-		if (k->type != KN_KEY_WORD)
+		if (k->type != KN_KEY_WORD && k->type != KN_KEY_BOOL)
 			assert_int_equal(is, strtoull(value, NULL, 10));
 		assert_string_not_equal(kn_policy_hash(p), kn_policy_hash(base));
 		assert_string_equal(kn_policy_origin(p, k->path), "--set");
@@ -158,12 +162,13 @@ no_single_value_is_forgotten(void **state)
 {
 	static const char *const elsewhere[] = { "/$schema", "/description", "/version",
 		"/extends", "/identity/user", "/identity/hostname", "/pool/module",
-		"/pool/init" };
+		"/pool/init", "/permissions/project" };
 	(void)state;
 	for (size_t i = 0; i < kn_policy_key_n; i++) {
 		const struct kn_key *k = &kn_policy_keys[i];
 		bool single = k->type == KN_KEY_WORD || k->type == KN_KEY_TEXT ||
-			      k->type == KN_KEY_INT || k->type == KN_KEY_SIZE;
+			      k->type == KN_KEY_INT || k->type == KN_KEY_SIZE ||
+			      k->type == KN_KEY_BOOL;
 		bool known = !single || k->width || strchr(k->path, '*');
 		for (size_t j = 0; j < sizeof elsewhere / sizeof *elsewhere; j++)
 			known = known || strcmp(k->path, elsewhere[j]) == 0;
