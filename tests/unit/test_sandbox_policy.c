@@ -7,7 +7,6 @@
 #include "tests/unit/policy_test.h"
 
 #include "sandbox/filter_int.h"
-#include "sandbox/sha256.h"
 
 /* ---- the default ---- */
 
@@ -434,45 +433,6 @@ the_manual_names_every_key_and_group(void **state)
 			fail_msg("preset %s is not there", *p);
 }
 
-static void
-sha256_gives_the_standards_vectors(void **state)
-{
-	static const struct {
-		const char *text, *hex;
-		size_t times;
-	} v[] = {
-		{ "",
-		    "e3b0c44298fc1c149afbf4c8996fb924"
-		    "27ae41e4649b934ca495991b7852b855",
-		    1 },
-		{ "abc",
-		    "ba7816bf8f01cfea414140de5dae2223"
-		    "b00361a396177a9cb410ff61f20015ad",
-		    1 },
-		{ "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
-		    "248d6a61d20638b8e5c026930c3e6039"
-		    "a33ce45964ff2167f6ecedd419db06c1",
-		    1 },
-		{ "a",
-		    "cdc76e5c9914fb9281a1c7e284d73e67"
-		    "f1809a48a497200e046d39ccc7112cd0",
-		    1000000 },
-	};
-	(void)state;
-	for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
-		size_t n = strlen(v[i].text);
-		char *data = malloc(n * v[i].times + 1), hex[65];
-		uint8_t sum[32];
-		for (size_t t = 0; t < v[i].times; t++)
-			memcpy(data + t * n, v[i].text, n);
-		kn_sha256(data, n * v[i].times, sum);
-		for (size_t b = 0; b < 32; b++)
-			snprintf(hex + 2 * b, 3, "%02x", sum[b]);
-		assert_string_equal(hex, v[i].hex);
-		free(data);
-	}
-}
-
 int
 main(int argc, char **argv)
 {
@@ -491,7 +451,6 @@ main(int argc, char **argv)
 		cmocka_unit_test(every_rule_and_mount_of_a_preset_says_why),
 		cmocka_unit_test(the_schema_that_ships_is_the_tables),
 		cmocka_unit_test(the_manual_names_every_key_and_group),
-		cmocka_unit_test(sha256_gives_the_standards_vectors),
 	};
 	if (argc > 1 && strcmp(argv[1], "--schema") == 0) {
 		char *text = kn_policy_schema();
