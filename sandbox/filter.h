@@ -17,6 +17,7 @@
 
 struct kn_policy;
 struct kn_err;
+struct seccomp_data;
 
 struct kn_filter {
 	void *worker_bpf, *cell_bpf; /* struct sock_filter arrays, owned */
@@ -46,9 +47,17 @@ struct kn_frule {
 };
 int kn_filter_rules(const struct kn_policy *p, uint32_t *out_unlisted,
     int (*each)(void *ctx, const struct kn_frule *r), void *ctx, struct kn_err *e);
+/* What a program, or the two together as a task has them, answer about a call: a
+ * SECCOMP_RET_* value. -1 with e: it is no program of ours. */
+int kn_filter_run(const void *program, uint32_t n, const struct seccomp_data *d,
+    uint32_t *out_ret, struct kn_err *e);
+int kn_filter_ask(const struct kn_filter *f, const struct seccomp_data *d,
+    uint32_t *out_ret, struct kn_err *e);
 /* Called by the policy check: 0, or -1 with the unknown group or call named. */
 int kn_filter_check_group(const char *group, struct kn_err *e);
 int kn_filter_check_call(const char *name, struct kn_err *e);
+/* The same for a group that is to be allowed: not one of which nothing can be. */
+int kn_filter_check_group_allows(const char *group, struct kn_err *e);
 /* This machine as libseccomp and as Docker name it: "SCMP_ARCH_X86_64", "amd64". */
 void kn_filter_machine(const char **out_scmp, const char **out_docker);
 

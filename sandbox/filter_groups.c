@@ -1,7 +1,14 @@
 /* sandbox/filter_groups.c: the named groups of system calls, after systemd's sets where
- * it has one of that name. Names that this architecture lacks are skipped. Refusals in
- * filter_guard.c hold inside a group.
+ * it has one of that name. A member may be another group. Names that this architecture
+ * lacks are skipped. Refusals in filter_guard.c hold inside a group; of some groups
+ * nothing is left then, and those are for rules only.
+ *
+ * Smaller than systemd's on purpose: @resources has no memory policies and no
+ * sched_setattr(), whose policy is in memory, out of a filter's sight.
  */
+#include <string.h>
+
+#include "ipc/err.h"
 #include "sandbox/filter_int.h"
 
 #define G(...) \
@@ -13,7 +20,8 @@
 /* clang-format off */
 const struct kn_fgroup kn_filter_groups[] = {
 	/* What every program does, before main() and after. */
-	{ "@default", G("arch_prctl", "brk", "clock_getres", "clock_getres_time64",
+	{ "@default", G("arch_prctl", "brk", "cacheflush", "clock_getres",
+		"clock_getres_time64",
 		"clock_gettime", "clock_gettime64", "clock_nanosleep",
 		"clock_nanosleep_time64", "execve", "exit", "exit_group", "futex",
 		"futex_time64", "futex_waitv", "futex_wake", "futex_wait",
@@ -26,13 +34,14 @@ const struct kn_fgroup kn_filter_groups[] = {
 		"mprotect", "mremap", "munmap", "nanosleep", "pause", "prlimit64",
 		"restart_syscall", "riscv_flush_icache", "rseq",
 		"rt_sigreturn", "sched_getaffinity", "sched_yield", "set_robust_list",
-		"set_thread_area", "set_tid_address", "sigreturn", "time",
+		"set_thread_area", "set_tid_address", "set_tls", "sigreturn", "time",
 		"ugetrlimit") },
 	{ "@basic-io", G("_llseek", "close", "close_range", "dup", "dup2", "dup3",
 		"lseek", "pread64", "preadv", "preadv2", "pwrite64", "pwritev",
 		"pwritev2", "read", "readv", "write", "writev") },
 	{ "@file-system", G("access", "chdir", "chmod", "copy_file_range", "creat",
 		"faccessat", "faccessat2", "fadvise64", "fadvise64_64", "fallocate",
+		"file_getattr", "file_setattr", "openat2", "readdir",
 		"fchdir", "fchmod", "fchmodat", "fchmodat2", "fcntl", "fcntl64",
 		"fgetxattr", "flistxattr", "flock", "fremovexattr", "fsetxattr", "fstat",
 		"fstat64", "fstatat64", "fstatfs", "fstatfs64", "ftruncate",
@@ -66,7 +75,8 @@ const struct kn_fgroup kn_filter_groups[] = {
 	{ "@pipe", G("pipe", "pipe2") },
 	{ "@process", G("capget", "clone", "execveat", "fork", "getpriority",
 		"getrusage", "kill", "pidfd_open", "pidfd_send_signal", "prctl",
-		"rt_sigqueueinfo", "rt_tgsigqueueinfo", "setpgid", "setsid", "sysinfo",
+		"rt_sigqueueinfo", "rt_tgsigqueueinfo", "setpgid", "setsid", "swapcontext",
+		"sysinfo", "clone3", "olduname", "oldolduname",
 		"tgkill", "times", "tkill", "uname", "unshare", "vfork", "wait4",
 		"waitid", "waitpid") },
 	/* Threads, without new processes. A filter cannot tell the two apart in full:
@@ -107,6 +117,93 @@ const struct kn_fgroup kn_filter_groups[] = {
 	{ "@pkey", G("pkey_alloc", "pkey_free", "pkey_mprotect") },
 	{ "@execve", G("execve", "execveat") },
 	{ "@personality", G("personality") },
+	/* What a daemon of systemd's has, by and large. */
+	{ "@system-service", G("@aio", "@basic-io", "@chown", "@default", "@file-system",
+		"@io-event", "@ipc", "@memlock", "@network-io", "@process", "@resources",
+		"@setuid", "@signal", "@sync", "@timer", "@ioctl", "@personality",
+		"get_mempolicy") },
+	{ "@obsolete", G("_sysctl", "afs_syscall", "bdflush", "break", "ftime",
+		"get_kernel_syms", "getpmsg", "gtty", "idle", "lock", "mpx", "prof",
+		"profil", "putpmsg", "query_module", "security", "sgetmask", "ssetmask",
+		"stty", "sysfs", "tuxcall", "ulimit", "uselib", "ustat", "vserver") },
+	/* Nothing but what is always refused: for rules. */
+	{ "@clock", G("adjtimex", "clock_adjtime", "clock_adjtime64", "clock_settime",
+		"clock_settime64", "settimeofday", "stime") },
+	{ "@cpu-emulation", G("modify_ldt", "vm86", "vm86old") },
+	{ "@debug", G("perf_event_open", "pidfd_getfd", "ptrace", "process_vm_readv",
+		"process_vm_writev", "kcmp") },
+	{ "@keyring", G("add_key", "keyctl", "request_key") },
+	{ "@module", G("delete_module", "finit_module", "init_module") },
+	{ "@mount", G("chroot", "fsconfig", "fsmount", "fsopen", "fspick", "listmount",
+		"mount", "mount_setattr", "move_mount", "open_tree", "open_tree_attr",
+		"pivot_root", "statmount", "umount", "umount2") },
+	{ "@raw-io", G("ioperm", "iopl") },
+	{ "@reboot", G("kexec_file_load", "kexec_load", "reboot") },
+	{ "@swap", G("swapoff", "swapon") },
+	{ "@privileged", G("@chown", "@clock", "@module", "@raw-io", "@reboot", "@swap",
+		"_sysctl", "acct", "bpf", "capset", "chroot", "fanotify_init",
+		"fanotify_mark", "nfsservctl", "open_by_handle_at", "pivot_root",
+		"quotactl", "quotactl_fd", "setdomainname", "setfsuid", "setfsuid32",
+		"setgroups", "setgroups32", "sethostname", "setresuid", "setresuid32",
+		"setreuid", "setreuid32", "setuid", "setuid32", "vhangup") },
+	/* Every call that has a name here. */
+	{ "@known", G("*") },
 };
 /* clang-format on */
 const size_t kn_filter_group_n = sizeof kn_filter_groups / sizeof *kn_filter_groups;
+
+const struct kn_fgroup *
+kn_filter_group(const char *name)
+{
+	for (size_t i = 0; i < kn_filter_group_n; i++)
+		if (strcmp(kn_filter_groups[i].name, name) == 0)
+			return &kn_filter_groups[i];
+	return NULL;
+}
+
+bool
+kn_filter_group_has(const char *group, const char *call)
+{
+	const struct kn_fgroup *g = kn_filter_group(group);
+	for (const char *const *c = g ? g->calls : NULL; c && *c; c++)
+		if (strcmp(*c, call) == 0 || strcmp(*c, "*") == 0 ||
+		    (**c == '@' && kn_filter_group_has(*c, call)))
+			return true;
+	return false;
+}
+
+/* Refused in every form, whatever groups say? */
+static bool
+is_guarded(const char *call)
+{
+	for (size_t i = 0; i < kn_filter_guard_n; i++) {
+		const struct kn_guard *g = &kn_filter_guards[i];
+		for (size_t j = 0; g->names[j]; j++)
+			if (strcmp(g->names[j], call) == 0)
+				return g->errno_ret && g->arg_n == 0 &&
+				       g->when == KN_GUARD_ALWAYS;
+	}
+	return false;
+}
+
+static bool
+has_effect(const struct kn_fgroup *g)
+{
+	for (const char *const *c = g->calls; *c; c++)
+		if (**c == '@' ? has_effect(kn_filter_group(*c)) : !is_guarded(*c))
+			return true;
+	return false;
+}
+
+int
+kn_filter_check_group_allows(const char *group, struct kn_err *e)
+{
+	const struct kn_fgroup *g = kn_filter_group(group);
+	if (!g)
+		return kn_filter_check_group(group, e);
+	if (has_effect(g))
+		return 0;
+	return kn_err_set(e, KN_EK_CONFIG,
+	    "each call of %s is always refused; a rule that names %s allows them",
+	    group, group);
+}

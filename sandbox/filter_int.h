@@ -62,10 +62,13 @@ bool kn_filter_arg_is_32(const char *name, unsigned index);
 
 struct kn_fgroup {
 	const char *name;
-	const char *const *calls; /* NULL-terminated */
+	const char *const
+	    *calls; /* NULL-terminated; "@..." is a group, "*" all calls */
 };
 extern const struct kn_fgroup kn_filter_groups[];
 extern const size_t kn_filter_group_n;
+const struct kn_fgroup *kn_filter_group(const char *name); /* NULL: none of that name */
+bool kn_filter_group_has(const char *group, const char *call);
 
 /* ---- guards ---- */
 enum kn_guard_when {

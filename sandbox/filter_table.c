@@ -118,13 +118,38 @@ append(struct make *m, struct kn_fcall *lists, const char *name,
 	return push(&lists[nr], &f, m->e);
 }
 
-/* A rule of ours is about the call, by whatever names an ABI has it. */
+/* All numbers that have a name. */
+static int
+append_known(struct make *m, struct kn_fcall *lists, const struct kn_seccomp_arg *args,
+    size_t arg_n, struct verdict v)
+{
+	int rc = 0;
+	for (uint32_t nr = 0; nr < KN_NR_MAX && rc == 0; nr++) {
+		char *name = kn_filter_name_of(m->t->abi, nr);
+		if (name)
+			rc = append(m, lists, name, args, arg_n, v);
+		free(name);
+	}
+	return rc;
+}
+
+/* A rule of ours is about the call, by whatever names an ABI has it, or about all calls
+ * of a group. */
 static int
 append_all(
     struct make *m, const char *name, const struct kn_seccomp_rule *r, struct verdict v)
 {
 	char room[64];
 	const char *other;
+	if (strcmp(name, "*") == 0)
+		return append_known(m, m->t->calls, r->args, r->arg_n, v);
+	if (*name == '@') {
+		const char *const *c = kn_filter_group(name)->calls;
+		int rc = 0;
+		for (; *c && rc == 0; c++)
+			rc = append_all(m, *c, r, v);
+		return rc;
+	}
 	if (append(m, m->t->calls, name, r->args, r->arg_n, v) < 0)
 		return -1;
 	for (unsigned i = 0; (other = kn_filter_other_name(m->t->abi, name, i, room));
@@ -212,22 +237,21 @@ add_guards(struct make *m, bool watched)
 
 /* ---- the base ---- */
 
-static const char *const *
-group_calls(const char *name)
-{
-	for (size_t i = 0; i < kn_filter_group_n; i++)
-		if (strcmp(kn_filter_groups[i].name, name) == 0)
-			return kn_filter_groups[i].calls;
-	return NULL;
-}
-
 static int
 allow_all(struct make *m, const char *const *calls, enum kn_fwho who, size_t at)
 {
 	const struct verdict v = { SECCOMP_RET_ALLOW, who, at };
-	for (; *calls; calls++)
-		if (append(m, m->base, *calls, NULL, 0, v) < 0)
+	for (; *calls; calls++) {
+		int rc;
+		if (**calls == '@')
+			rc = allow_all(m, kn_filter_group(*calls)->calls, who, at);
+		else if (strcmp(*calls, "*") == 0)
+			rc = append_known(m, m->base, NULL, 0, v);
+		else
+			rc = append(m, m->base, *calls, NULL, 0, v);
+		if (rc < 0)
 			return -1;
+	}
 	return 0;
 }
 
@@ -236,10 +260,10 @@ base_of_groups(struct make *m)
 {
 	const struct kn_policy *p = m->p;
 	for (size_t i = 0; i < p->seccomp.group_n; i++) {
-		const char *const *calls = group_calls(p->seccomp.groups[i]);
-		if (!calls)
+		const struct kn_fgroup *g = kn_filter_group(p->seccomp.groups[i]);
+		if (!g)
 			return kn_filter_check_group(p->seccomp.groups[i], m->e);
-		if (allow_all(m, calls, KN_FWHO_GROUP, i) < 0)
+		if (allow_all(m, g->calls, KN_FWHO_GROUP, i) < 0)
 			return -1;
 	}
 	return 0;

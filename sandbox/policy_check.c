@@ -255,6 +255,14 @@ check_names(const struct kn_pdoc *d, const char *list,
 	return rc;
 }
 
+/* What a rule may name: a call, or all those of a group. */
+static int
+check_call(const char *name, struct kn_err *e)
+{
+	return *name == '@' ? kn_filter_check_group(name, e)
+			    : kn_filter_check_call(name, e);
+}
+
 /* Names of groups and calls, where they stand in this document. */
 static int
 check_seccomp(const struct kn_pdoc *d, struct kn_err *e)
@@ -264,12 +272,14 @@ check_seccomp(const struct kn_pdoc *d, struct kn_err *e)
 	char at[64];
 	int rc = 0;
 	for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
-		if (check_names(d, lists[l], kn_filter_check_group, e) < 0)
+		if (check_names(d, lists[l],
+			l == 1 ? kn_filter_check_group : kn_filter_check_group_allows,
+			e) < 0)
 			rc = -1;
 	json_t *rules = kn_pointer_get(d->root, "/seccomp/rules");
 	for (size_t r = 0; r < json_array_size(rules); r++) {
 		snprintf(at, sizeof at, "/seccomp/rules/%zu/names", r);
-		if (check_names(d, at, kn_filter_check_call, e) < 0)
+		if (check_names(d, at, check_call, e) < 0)
 			rc = -1;
 	}
 	return rc;

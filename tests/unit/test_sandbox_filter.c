@@ -350,6 +350,42 @@ the_stub_may_make_its_calls_under_every_preset(void **state)
 }
 
 static void
+groups_hold_groups_and_rules_name_them(void **state)
+{
+	struct subject s;
+	struct kn_policy *p = NULL;
+	struct kn_err e;
+	const struct kn_policy_src all[] = {
+		{ .type = KN_SRC_NAMED, .text = "default" },
+		{ .type = KN_SRC_SET, .text = "/seccomp/groups/add=[\"@mount\"]" },
+	};
+	(void)state;
+	subject_open(&s, "default",
+	    "[{\"names\":[\"@keyring\"],\"action\":\"SCMP_ACT_ALLOW\"},"
+	    "{\"names\":[\"@sync\"],\"action\":\"SCMP_ACT_ERRNO\",\"errnoRet\":61}]",
+	    "/seccomp/groups/replace=[\"@system-service\"]");
+	assert_int_equal(ASK(&s, SYS_io_submit, 0), ALLOW); /* by @aio in it */
+	assert_int_equal(ASK(&s, SYS_keyctl, 0), ALLOW);
+	assert_int_equal(ASK(&s, SYS_request_key, 0), ALLOW);
+	assert_int_equal(ASK(&s, SYS_fsync, 0), ERR(61));
+	assert_int_equal(ASK(&s, SYS_pkey_alloc, 0), ERR(ENOSYS));
+	assert_int_equal(ASK(&s, SYS_mount, 0), ERR(EPERM));
+	subject_close(&s);
+	subject_open(&s, "default", NULL, "/seccomp/groups/replace=[\"@known\"]");
+	assert_int_equal(ASK(&s, SYS_mbind, 0), ALLOW);
+	assert_int_equal(ASK(&s, 468, 0), ALLOW); /* file_getattr, of our own table */
+	assert_int_equal(ASK(&s, SYS_mount, 0), ERR(EPERM));
+	assert_int_equal(ASK(&s, 570, 0), ERR(ENOSYS));
+	subject_close(&s);
+	/* What would do nothing is refused. */
+	kn_err_clear(&e);
+	assert_int_equal(kn_policy_load(all, 2, &p, &e), -1);
+	assert_non_null(strstr(e.msg, "/seccomp/groups/add/0"));
+	assert_non_null(strstr(e.msg, "always refused"));
+	assert_int_equal(kn_filter_check_group_allows("@privileged", &e), 0);
+}
+
+static void
 every_name_in_our_tables_is_known(void **state)
 {
 	struct kn_err e;
@@ -357,7 +393,9 @@ every_name_in_our_tables_is_known(void **state)
 	kn_err_clear(&e);
 	for (size_t i = 0; i < kn_filter_group_n; i++)
 		for (const char *const *c = kn_filter_groups[i].calls; *c; c++)
-			if (kn_filter_check_call(*c, &e) < 0)
+			if (strcmp(*c, "*") != 0 &&
+			    (**c == '@' ? kn_filter_check_group(*c, &e)
+					: kn_filter_check_call(*c, &e)) < 0)
 				fail_msg("%s: %s", kn_filter_groups[i].name, e.msg);
 	for (size_t i = 0; i < kn_filter_guard_n; i++)
 		for (const char *const *c = kn_filter_guards[i].names; *c; c++)
@@ -365,6 +403,13 @@ every_name_in_our_tables_is_known(void **state)
 				fail_msg("guard %zu: %s", i, e.msg);
 	assert_int_equal(kn_filter_check_call("io_uring_entre", &e), -1);
 	assert_int_equal(kn_filter_check_call("mseal", &e), 0);
+	assert_int_equal(kn_filter_nr("file_setattr"), 469);
+#if defined(__x86_64__)
+	assert_int_equal(kn_filter_nr("uprobe"), 336);
+	assert_int_equal(kn_filter_nr_of(KN_ABI_I386, "uprobe"), KN_NR_FOREIGN);
+	assert_int_equal(kn_filter_nr_of(KN_ABI_I386, "socket"), 359);
+	assert_int_equal(kn_filter_nr_of(KN_ABI_X32, "ioctl"), 514);
+#endif
 	assert_int_equal(kn_filter_check_group("@nosuch", &e), -1);
 	assert_int_equal(kn_filter_nr("socketcall"), KN_NR_FOREIGN);
 	assert_true(kn_filter_arg_is_32("ioctl", 1));
@@ -428,6 +473,7 @@ main(void)
 		cmocka_unit_test(guards_hold_where_everything_unlisted_is_allowed),
 		cmocka_unit_test(a_program_too_long_names_its_length),
 		cmocka_unit_test(the_stub_may_make_its_calls_under_every_preset),
+		cmocka_unit_test(groups_hold_groups_and_rules_name_them),
 		cmocka_unit_test(every_name_in_our_tables_is_known),
 		cmocka_unit_test(another_architecture_is_killed),
 		cmocka_unit_test(programs_are_small),
