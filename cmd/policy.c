@@ -18,12 +18,13 @@ static const struct verb {
 	{ "show", "[NAME|FILE...]", "the merged policy, who set what",
 	    kn_policy_show_main },
 	{ "check", "[NAME|FILE...]", "is it valid?", kn_policy_check_main },
+	{ "explain", "[NAME|FILE...] [--call NAME [ARG...]]",
+	    "it in words; or a system call", kn_policy_explain_main },
 	{ "diff", "NAME|FILE NAME|FILE", "what differs", kn_policy_diff_main },
 	{ "export", "--format F [NAME|FILE...]", "as other programs want it",
 	    kn_policy_export_main },
 	{ "schema", "", "the JSON Schema of a policy", kn_policy_schema_main },
 	/* Known, so that asking for one is answered by more than "unknown". */
-	{ "explain", NULL, NULL, NULL },
 	{ "learn", NULL, NULL, NULL },
 };
 enum { VERB_N = sizeof verbs / sizeof *verbs };

@@ -15,6 +15,7 @@ struct knit_policy;
 int kn_policy_list_main(int argc, char **argv);
 int kn_policy_show_main(int argc, char **argv);
 int kn_policy_check_main(int argc, char **argv);
+int kn_policy_explain_main(int argc, char **argv);
 int kn_policy_diff_main(int argc, char **argv);
 int kn_policy_schema_main(int argc, char **argv);
 int kn_policy_export_main(int argc, char **argv);

@@ -85,6 +85,10 @@ kn_policy_check_main(int argc, char **argv)
 	} else if (kn_policy_of_opts(&o, &p, &notes, &e) < 0) {
 		rc = kn_policy_say_notes(&notes, &e);
 	} else {
+		for (size_t i = 0; i < p->seccomp.note_n; i++)
+			kn_say(NULL, "policy check: passed over in %s: %s",
+			    kn_policy_origin(p, "/seccomp/profile"),
+			    p->seccomp.notes[i]);
 		n = snprintf(line, sizeof line, "ok %s\n", kn_policy_hash(p));
 		rc = kn_say_out(NULL, line, (size_t)n) < 0 ? KN_EXIT_OURS : KN_EXIT_OK;
 	}

@@ -70,7 +70,8 @@ static const char *const i386_forms[][5] = {
 	{ "settimeofday", "stime" },
 };
 
-/* Numbers of x86-64 that libseccomp 2.5.4 does not have and other ABIs do not use. */
+/* Numbers of x86-64 that libseccomp 2.5.4 does not have and other ABIs do not use: the
+ * way back from probes. Linux asks no filter about them, since 6.14 and 6.18. */
 static const struct {
 	const char *name;
 	int nr;
@@ -98,13 +99,6 @@ kn_filter_machine(const char **out_scmp, const char **out_docker)
 		}
 }
 
-bool
-kn_filter_abi_here(enum kn_abi abi)
-{
-	return abi == KN_ABI_NATIVE ||
-	       (abi < KN_ABI_N && seccomp_arch_native() == SCMP_ARCH_X86_64);
-}
-
 /* As libseccomp counts them; its marks are the kernel's AUDIT_ARCH_* but for x32. */
 static uint32_t
 token(enum kn_abi abi)
@@ -119,6 +113,23 @@ token(enum kn_abi abi)
 	default:
 		return seccomp_arch_native();
 	}
+}
+
+bool
+kn_filter_unasked(enum kn_abi abi, uint32_t nr)
+{
+	for (size_t i = 0; i < sizeof x86_64_newer / sizeof *x86_64_newer; i++)
+		if (token(abi) == SCMP_ARCH_X86_64 &&
+		    (uint32_t)x86_64_newer[i].nr == nr)
+			return true;
+	return false;
+}
+
+bool
+kn_filter_abi_here(enum kn_abi abi)
+{
+	return abi == KN_ABI_NATIVE ||
+	       (abi < KN_ABI_N && seccomp_arch_native() == SCMP_ARCH_X86_64);
 }
 
 uint32_t

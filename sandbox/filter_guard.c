@@ -70,8 +70,6 @@ const struct kn_guard kn_filter_guards[] = {
 	{ N("remap_file_pages"), EPERM,
 	    .why = "Moves a shared mapping onto pages that were not handed out." },
 	{ N("setns"), EPERM, .why = "Leaves the task's namespaces." },
-	{ N("uretprobe", "uprobe"), EPERM,
-	    .why = "The kernel's own, for programs that are traced." },
 	{ N("kexec_load", "kexec_file_load", "init_module", "finit_module",
 	      "delete_module", "create_module", "reboot", "swapon", "swapoff",
 	      "quotactl", "quotactl_fd", "acct", "syslog", "vhangup", "iopl", "ioperm",

@@ -2,6 +2,7 @@
  *
  *   filter.c         the API: a policy -> two programs
  *   filter_table.c   a policy -> one ordered list of decisions per system call
+ *   filter_decide.c  what those lists say about one call
  *   filter_guard.c   calls that stay refused, whatever groups are allowed
  *   filter_module.c  what kind module always and never has
  *   filter_groups.c  the named groups
@@ -47,6 +48,8 @@ int kn_filter_nr_of(enum kn_abi abi, const char *name);
 char *kn_filter_name_of(enum kn_abi abi, uint32_t nr);
 /* Does this machine have it, so that a filter could cover it? */
 bool kn_filter_abi_here(enum kn_abi abi);
+/* A call about which newer kernels ask no filter. */
+bool kn_filter_unasked(enum kn_abi abi, uint32_t nr);
 /* AUDIT_ARCH_* that the kernel says of its calls. */
 uint32_t kn_filter_abi_arch(enum kn_abi abi);
 /* What else an i386 program may call it: names in order, NULL after the last. */
