@@ -285,7 +285,7 @@ $(B)/tests/stress/%: $(B)/tests/stress/%.o $(B)/libknit.a
 	$(Q)$(CC) $(ldflags) -o $@ $^ $(lib_libs) -lpthread
 .PRECIOUS: $(B)/tests/stress/%.o
 
-fault_bin := $(B)/fault/failcall $(B)/fault/stubborn $(B)/fault/knit-sandbox-evil
+fault_bin := $(B)/fault/failcall $(B)/fault/stubborn $(B)/fault/knit-sandbox-evil $(B)/fault/knit-sandbox-drop
 $(B)/fault/failcall: $(B)/tests/fault/failcall.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
@@ -311,6 +311,12 @@ $(B)/fault/knit-sandbox-evil: $(call obj,$(cmd_src)) $(B)/gen/bench_task.o $(B)/
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(prog_ldflags) -o $@ $^ $(lib_libs)
+
+# The program with one row of the policy table ignored, by KNIT_DROP (tests/keys/drop.c).
+$(B)/fault/knit-sandbox-drop: $(call obj,$(cmd_src) tests/keys/drop.c) $(B)/gen/bench_task.o $(B)/gen/bench_module.o $(B)/libknit.a
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(prog_ldflags) -Wl,--wrap=kn_policy_check_doc -Wl,--wrap=kn_pmerge_add -o $@ $^ $(lib_libs)
 
 # Each target of tests/fuzz replays its corpus here; `make fuzz F=job` searches with clang.
 fuzz_src := $(sort $(wildcard tests/fuzz/*.c))
@@ -368,6 +374,11 @@ check-hostile: all $(hostile_bin) $(probe_bin)
 check-fault: all $(fault_bin) $(module_test_so)
 	@for t in $(or $(T),inject kill_supervisor storm calls claims lies); do echo "== tests/fault/$$t.py"; \
 	  B=$(abspath $(B)) $(or $(wildcard /usr/bin/python3),python3) tests/fault/$$t.py $(A) || exit 1; done
+# Each row of the policy table in turn ignored: a test that claims the key must fail.
+# EVERY=n takes each nth row.
+.PHONY: check-keys
+check-keys: all $(B)/fault/knit-sandbox-drop $(module_test_so)
+	@B=$(abspath $(B)) $(or $(wildcard /usr/bin/python3),python3) tests/keys/keys.py --drop
 stress: $(stress_bin)
 	@for t in $(stress_bin); do echo "== $$t"; $$t || exit 1; done
 

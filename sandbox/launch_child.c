@@ -312,7 +312,7 @@ make_data(const struct kn_child *c, int report)
 void
 kn_child_run(const struct kn_child *c)
 {
-	const struct rlimit none = { 0, 0 };
+	struct rlimit core = { 0, 0 };
 	char *const empty[] = { NULL };
 	int report = fcntl(c->report_fd, F_DUPFD_CLOEXEC, KN_CHILD_DATA_FD);
 
@@ -338,7 +338,10 @@ kn_child_run(const struct kn_child *c)
 	if (chdir("/") < 0)
 		die(report, KN_STEP_CHDIR, 0);
 	umask(022);
-	if (setrlimit(RLIMIT_CORE, &none) < 0 ||
+	/* Of ours none is written; how much a task may write is the policy's to say. */
+	if (getrlimit(RLIMIT_CORE, &core) == 0)
+		core.rlim_cur = 0;
+	if (setrlimit(RLIMIT_CORE, &core) < 0 ||
 	    setrlimit(RLIMIT_NOFILE, &c->nofile) < 0)
 		die(report, KN_STEP_RLIMIT, 0);
 	/* No environment: bwrap's stays readable in the sandbox as /proc/1/environ. */

@@ -1,0 +1,106 @@
+"""pool, launcher."""
+
+
+def pool(**members):
+    return doc(pool=members)
+
+
+def chain(n, *argv):
+    """One after the other, so that no worker has more than one."""
+    return [task("0", *argv)] + [task(str(i), *argv, after=[str(i - 1)]) for i in range(1, n)]
+
+
+def module(**members):
+    return pool(kind="module", module=B + "/tests/module/basic.so", **members)
+
+
+def one_call(policy, name, value, *opts):
+    return batch(policy, [{"id": "a", "call": name, "value": value}], *opts)
+
+
+@key("/pool/workers")
+def so_many_workers():
+    r = batch(pool(workers=1), [task("a", "sleep", "0.4"), task("b", "sleep", "0.4")])
+    want({x["worker"] for x in r.by.values()} == {"w0"}, r)
+    r = batch(pool(workers=3), [task(str(i), "sleep", "0.6") for i in range(3)])
+    want(len({x["worker"] for x in r.by.values()}) == 3, r)
+
+
+@key("/pool/kind", "/pool/module")
+def calls_of_a_module():
+    r = one_call(module(), "echo", 21)
+    want(r.by["a"]["value"] == 21, r)
+
+
+@key("/pool/init")
+def a_module_is_told_something_first():
+    r = one_call(module(init="told"), "init_text", None)
+    want(r.by["a"]["value"] == "told", r)
+
+
+@key("/pool/ipc")
+def objects_of_ipc_may_stay():
+    r = batch(pool(ipc="worker"), [script("a", "ipcmk -Q"), script("b", "ipcs -q | grep -c ^0x", after=["a"])], "--workers", "1")
+    want(r.by["b"]["stdout"] == "1\n", r)
+
+
+def spawned(r):
+    return len(re.findall(r" spawned pid=", r.err))
+
+
+@key("/pool/spares")
+def a_worker_is_launched_ahead():
+    r = batch(pool(spares=1), [task("a", "sleep", "0.5")], "--workers", "1", "--debug", "lifecycle")
+    want(spawned(r) == 2, r)
+
+
+@key("/pool/recycle/tasks")
+def a_worker_ends_after_so_many_tasks():
+    r = batch(pool(recycle={"tasks": 1}), [task(str(i), "true") for i in range(3)], "--workers", "1", "--debug", "lifecycle")
+    want(spawned(r) >= 3, r)
+
+
+@key("/pool/recycle/seconds")
+def a_worker_ends_after_so_many_seconds():
+    r = batch(pool(recycle={"seconds": 1}), chain(3, "sleep", "0.7"), "--workers", "1", "--debug", "lifecycle")
+    want(spawned(r) >= 2, r)
+
+
+@key("/pool/recycle/memory")
+def a_worker_ends_that_holds_too_much():
+    cgroup()
+    r = batch(pool(recycle={"memory": "64K"}), [task(str(i), "true") for i in range(9)], "--workers", "1", "--debug", "lifecycle")
+    want(spawned(r) >= 2, r)
+
+
+@key("/pool/retries")
+def a_task_lost_with_its_worker_is_run_again():
+    b = Live(pool(retries=2), "--workers", "1")
+    b.put(task("a", "sleep", "1.5"))
+    stub = b.stub()
+    time.sleep(0.5)
+    os.kill(stub, signal.SIGKILL)
+    r = b.end()
+    want(r.by["a"]["verdict"] == "ok" and r.by["a"]["attempt"] == 2, r)
+
+
+@key("/pool/steal")
+def how_a_waiting_task_moves():
+    r = batch(pool(steal="off"), [task("a", "true")], "--workers", "2", "--debug", "host")
+    want("steal=off" in r.err, r)
+    r = one_call(module(steal="shared"), "echo", 1, "--workers", "2", "--debug", "host")
+    want("steal=shared" in r.err and r.by["a"]["value"] == 1, r)
+
+
+@key("/pool/claim", "/pool/region_lanes")
+def how_a_worker_takes_a_call():
+    r = one_call(module(steal="shared", claim="cas-mask", region_lanes=2), "echo", 1, "--workers", "2", "--debug", "host")
+    want("cas-mask" in r.err and re.search(r"(lanes|width)[ =]2\b", r.err), r)
+
+
+@key("/pool/balancer")
+def who_gets_the_next_task():
+    both = [task("a", "sleep", "0.4"), task("b", "sleep", "0.4")]
+    then = [task("c", "true", after=["a", "b"]), task("d", "true", after=["c"]), task("e", "true", after=["d"])]
+    r = batch(pool(balancer="round-robin", workers=2), both + then)
+    want({r.by[x]["worker"] for x in "cde"} == {"w0", "w1"}, r)
