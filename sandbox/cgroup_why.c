@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "sandbox/cgroup_find.h"
@@ -47,6 +48,7 @@ kn_cgroup_why(void)
 {
 	struct places p;
 	enum kn_lack worst = KN_LACK_CGROUP_CONTROLLER;
+	struct statvfs fs;
 	bool any = false;
 
 	find(&p);
@@ -54,10 +56,11 @@ kn_cgroup_why(void)
 		if (p.all[i]->dir[0] == '\0')
 			continue;
 		any = true;
+		/* (modes are looked at before a mount's flags) */
+		if (statvfs(p.all[i]->dir, &fs) == 0 && (fs.f_flag & ST_RDONLY) != 0)
+			return KN_LACK_CGROUP_READONLY;
 		if (access(p.all[i]->dir, W_OK) == 0)
 			continue;
-		if (errno == EROFS)
-			return KN_LACK_CGROUP_READONLY;
 		if (errno == EACCES || errno == EPERM)
 			worst = KN_LACK_CGROUP_DENIED;
 	}

@@ -193,6 +193,13 @@ take_steps(const struct kn_doctor *d, void *shared)
 
 /* ---- findings ---- */
 
+/* Uid 0 of the machine, as a container's root is, and nothing of what makes it root. */
+static bool
+is_powerless(const struct kn_doctor *d)
+{
+	return d->host.uid == 0 && !d->host.root && d->host.host_root;
+}
+
 /* The first of these steps that failed; S_N: none did. UNTRIED counts as failed. */
 static enum step
 first_bad(const struct steps *s, enum step from, enum step to)
@@ -214,7 +221,9 @@ say(struct kn_doctor *d, const struct steps *s, enum kn_probe p, enum step from,
 	} else if (s->sys[bad] == UNTRIED) {
 		kn_doctor_untried(d, p, "what comes before it failed");
 	} else {
-		if (cause == KN_LACK_NONE)
+		if (is_powerless(d)) /* uid 0 cannot even be mapped without */
+			cause = KN_LACK_ROOT_POWERLESS;
+		else if (cause == KN_LACK_NONE)
 			cause = kn_lack_of_userns(s->sys[bad], &d->around);
 		else
 			cause = kn_lack_of_inner(cause, &d->around);
@@ -228,7 +237,7 @@ say_identity(struct kn_doctor *d, const struct steps *s)
 {
 	const struct kn_host *h = &d->host;
 
-	if (h->uid == 0 && !h->root && h->host_root)
+	if (is_powerless(d))
 		kn_doctor_bad(d, KN_PROBE_IDENTITY, KN_HEALTH_REFUSED,
 		    KN_LACK_ROOT_POWERLESS, "uid 0 of the machine without its powers");
 	else if (s->sys[S_ID] > 0)

@@ -133,6 +133,46 @@ if [ -n "$root" ]; then
 	like "$(fix user-namespace)" '^podman run .*seccomp=unconfined' "in a container: it is an option of that"
 fi
 
+# ---- a real container, without privileges (C148) ----
+if [ -n "$root" ] && command -v runc >/dev/null; then
+	mkdir -p "$T/box/rootfs" && for d in usr tmp proc dev sys etc kn; do mkdir "$T/box/rootfs/$d"; done
+	for d in bin lib lib64 sbin; do ln -s usr/$d "$T/box/rootfs/$d"; done
+	cp "$KS_REAL" "$T/box/rootfs/kn/knit-sandbox"
+	: >"$T/box/rootfs/.dockerenv"
+	(cd "$T/box" && runc spec)
+	# contain SCRIPT ARGS: doctor, or what ARGS are, in a container whose document (c) SCRIPT has changed
+	contain() {
+		"$PY" - "$T/box/config.json" "$@" <<'X'
+import json, sys
+c = json.load(open(sys.argv[1]))
+p = c["process"]
+p["terminal"] = False
+if len(c["mounts"]) < 9 and not any(m["destination"] == "/usr" for m in c["mounts"]):
+    c["mounts"].append({"destination": "/usr", "type": "bind", "source": "/usr", "options": ["rbind", "ro"]})
+p["args"] = ["/kn/knit-sandbox"] + sys.argv[3:]
+exec(sys.argv[2])
+json.dump(c, open(sys.argv[1], "w"))
+X
+		watched sh -c 'cd "$1" && exec runc --root "$1/state" run knit-$2' - "$T/box" $$
+	}
+	contain pass doctor --json
+	finding identity refused root-powerless "a container's root (C148)"
+	is "$(doc 'D["container"], P["user-namespace"]["cause"], P["identity"]["fix_by"]')" "('docker', 'root-powerless', 'container')" \
+		"a container's root (C148): one cause"
+	like "$(fix identity)" '^docker run --user 1000 ' "a container's root (C148): another user"
+	contain 'p["user"] = {"uid": 1000, "gid": 1000}; p["capabilities"] = {}' doctor --json
+	finding proc refused proc-masked "a container's user (C148)"
+	is "$(doc 'P["user-namespace"]["status"], P["cgroup-memory"]["cause"]')" "('ok', 'cgroup-readonly')" "a container's user (C148): the rest"
+	like "$(fix proc)" 'systempaths=unconfined' "a container's user (C148): which option"
+	contain pass run -- true
+	is $rc 125 "a container's user (C148): a run is refused"
+	like "$(err)" 'systempaths=unconfined' "a container's user (C148): and says which option"
+	contain 'del c["linux"]["maskedPaths"], c["linux"]["readonlyPaths"]' doctor --json
+	is "$(doc 'P["run"]["status"], D["refused"]')" "('ok', 0)" "a container's user with that option (C148): runs"
+else
+	not_here "containers of runc, where root has it"
+fi
+
 # ---- limits ----
 watched sh -c 'ulimit -n 256; exec "$0" doctor --json' "$KS"
 finding open-files degraded nofile "256 open files"
