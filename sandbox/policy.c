@@ -20,19 +20,25 @@ enum { KN_EXTENDS_MAX = 16, KN_SOURCES_MAX = 64 };
 	extern const char kn_preset_##name##_end[];
 PRESET(default)
 PRESET(strict)
+PRESET(compute)
 PRESET(python)
+PRESET(node)
 PRESET(judge)
+PRESET(convert)
+PRESET(build)
+PRESET(container)
 #undef PRESET
 
 static const struct preset {
 	const char *name, *from, *to;
 } presets[] = {
 #define PRESET(name) { #name, kn_preset_##name, kn_preset_##name##_end },
-	PRESET(default) PRESET(strict) PRESET(python) PRESET(judge)
+	PRESET(default) PRESET(strict) PRESET(compute) PRESET(python) PRESET(node)
+	    PRESET(judge) PRESET(convert) PRESET(build) PRESET(container)
 #undef PRESET
 };
-static const char *const preset_names[] = { "default", "strict", "python", "judge",
-	NULL };
+static const char *const preset_names[] = { "default", "strict", "compute", "python",
+	"node", "judge", "convert", "build", "container", NULL };
 _Static_assert(
     sizeof preset_names / sizeof *preset_names == sizeof presets / sizeof *presets + 1,
     "a name per preset");
@@ -67,11 +73,8 @@ kn_pdoc_preset(struct kn_pdoc *d, const char *name, struct kn_err *e)
 		kn_err_set(e, KN_EK_CONFIG,
 		    "unknown policy \"%s\"; did you mean \"%s\"?", clean, near);
 	else
-		kn_err_set(e, KN_EK_CONFIG,
-		    "unknown policy \"%s\"; presets are default, strict, python and "
-		    "judge",
-		    clean);
-	kn_err_hint(e, "presets: default, strict, python, judge; a file's name has a "
+		kn_err_set(e, KN_EK_CONFIG, "unknown policy \"%s\"", clean);
+	kn_err_hint(e, "knit-sandbox policy list has the presets; a file's name has a "
 		       "'/' or ends in .json");
 	return -1;
 }

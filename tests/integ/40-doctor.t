@@ -169,6 +169,8 @@ X
 	like "$(err)" 'systempaths=unconfined' "a container's user (C148): and says which option"
 	contain 'del c["linux"]["maskedPaths"], c["linux"]["readonlyPaths"]' doctor --json
 	is "$(doc 'P["run"]["status"], D["refused"]')" "('ok', 0)" "a container's user with that option (C148): runs"
+	contain pass run --policy container -- /usr/bin/python3 -c 'import multiprocessing as m; print(m.Pool(2).map(abs, [-1, 2]))'
+	is "$rc $(out)" "0 [1, 2]" "a container's user with that option (C148): preset container"
 else
 	not_here "containers of runc, where root has it"
 fi

@@ -132,6 +132,43 @@ the_judge_kills_hostile_calls(void **state)
 	subject_close(&s);
 }
 
+static void
+threads_and_no_processes_in_compute_and_convert(void **state)
+{
+	static const char *const names[] = { "compute", "convert" };
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		struct subject s;
+		subject_open(&s, names[i], NULL, NULL);
+		assert_int_equal(
+		    ASK(&s, SYS_clone, CLONE_VM | CLONE_THREAD | CLONE_SIGHAND), ALLOW);
+		assert_int_equal(ASK(&s, SYS_clone, SIGCHLD), ERR(EPERM));
+		assert_int_equal(
+		    ASK(&s, SYS_clone, CLONE_VM | CLONE_VFORK), ERR(EPERM));
+		assert_int_equal(
+		    ASK(&s, SYS_clone, CLONE_THREAD | CLONE_NEWUSER), ERR(EPERM));
+		assert_int_equal(ASK(&s, CLONE3_NR, 0), ERR(ENOSYS));
+		assert_int_not_equal(ASK(&s, SYS_socket, AF_UNIX), ALLOW);
+		assert_int_not_equal(ASK(&s, SYS_socketpair, AF_UNIX), ALLOW);
+		subject_close(&s);
+	}
+}
+
+static void
+compute_opens_nothing_for_writing(void **state)
+{
+	static const int bad[] = { O_WRONLY, O_RDWR, O_CREAT, O_TRUNC,
+		O_TMPFILE | O_RDWR };
+	struct subject s;
+	(void)state;
+	subject_open(&s, "compute", NULL, NULL);
+	assert_int_equal(ASK(&s, SYS_openat, 3, 0, O_RDONLY | O_CLOEXEC), ALLOW);
+	assert_int_equal(ASK(&s, SYS_openat, 3, 0, O_PATH | O_DIRECTORY), ALLOW);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_int_equal(ASK(&s, SYS_openat, 3, 0, bad[i]), ERR(EROFS));
+	subject_close(&s);
+}
+
 int
 main(void)
 {
@@ -142,6 +179,8 @@ main(void)
 		cmocka_unit_test(watched_memory_belongs_to_a_process),
 		cmocka_unit_test(python_may_have_local_sockets),
 		cmocka_unit_test(the_judge_kills_hostile_calls),
+		cmocka_unit_test(threads_and_no_processes_in_compute_and_convert),
+		cmocka_unit_test(compute_opens_nothing_for_writing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
