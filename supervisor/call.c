@@ -194,6 +194,7 @@ kn_call_wake(struct kn_sup *s)
 		if (!w->live)
 			continue;
 		kn_call_flush(w);
+		kn_rest_end(w);
 		tell_cpu(w);
 		(void)kn_park_wake(w->slice.control);
 	}

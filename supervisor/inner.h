@@ -233,7 +233,8 @@ struct kn_sup {
 	uint64_t steps;		/* of the core, ever */
 	uint64_t round_ns;	/* when the round of the loop began */
 	uint64_t look_ns; /* when the lane was looked at whose results are taken */
-	bool mute; /* one worker, calls: nobody else can take what it has claimed */
+	bool mute;  /* one worker, calls: nobody else can take what it has claimed */
+	bool rests; /* idle residents do, see resident_rest.c */
 	bool cpu_limits;	       /* some call has had a limit of processor time */
 	bool full_look;		       /* claims too, although there are no results */
 	uint64_t polled_ns;	       /* when descriptors were last looked at */

@@ -48,6 +48,8 @@ reset(struct kn_wk *w)
 	r->killed = KN_CAUSE_NONE;
 	memset(&r->ids, 0, sizeof r->ids);
 	memset(&r->cpu, 0, sizeof r->cpu);
+	r->rested = false;
+	r->rest_ns = 0;
 	r->backed = r->returned = r->payload_ns = 0;
 }
 

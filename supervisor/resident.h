@@ -90,6 +90,8 @@ struct kn_resident_wk {
 	uint32_t known_n;
 	struct kn_abort_ids ids;
 	struct kn_call_cpu cpu;
+	bool rested;	     /* stopped, as it has nothing to do */
+	uint64_t rest_ns;    /* when it will be, if nothing comes; 0: not */
 	uint64_t backed;     /* of its submit area: bytes from the start */
 	uint64_t returned;   /* of its return area: bytes ever used */
 	uint64_t payload_ns; /* last use of either; 0: nothing to give back */
@@ -137,6 +139,14 @@ void kn_resident_free(struct kn_wk *w);
 /* When something of it is due; 0: never. And do it. */
 uint64_t kn_resident_due(const struct kn_wk *w);
 void kn_resident_timer(struct kn_wk *w, uint64_t now_ns);
+
+/* resident_rest.c: a resident that has had nothing to do for a while is stopped where
+ * its memory has to be watched, and goes on before it is woken. When it will be, 0:
+ * never; and do it. */
+bool kn_rest_wanted(const struct kn_sup *s);
+uint64_t kn_rest_due(struct kn_wk *w, uint64_t now_ns);
+void kn_rest_timer(struct kn_wk *w, uint64_t now_ns);
+void kn_rest_end(struct kn_wk *w);
 
 /* resident_say.c */
 int kn_say_open(struct kn_wk *w, struct kn_say_stream *p, int fd_own, struct kn_err *e);

@@ -168,6 +168,7 @@ open_sandbox(struct kn_sup *s, uint32_t workers, struct kn_err *e)
 	    kn_arena_open(&s->arena, &layout, s->pool_id, e) < 0)
 		return -1;
 	s->arena_open = true;
+	s->rests = kn_rest_wanted(s);
 	return kn_share_open(s, e);
 }
 

@@ -199,6 +199,8 @@ own_timers(struct kn_sup *s, uint64_t now)
 		kn_egress_timer(s, now);
 	for (uint32_t i = 0; s->module && i < s->worker_n; i++)
 		kn_resident_timer(&s->wk[i], now);
+	for (uint32_t i = 0; s->rests && i < s->worker_n; i++)
+		kn_rest_timer(&s->wk[i], now);
 	for (uint32_t i = 0; s->cpu_limits && i < s->worker_n; i++)
 		kn_call_cpu_timer(&s->wk[i], now);
 	if (s->flush_by_ns && s->flush_by_ns <= now)
@@ -294,6 +296,8 @@ next_deadline(struct kn_sup *s, uint64_t now)
 			earliest(&d, w->gone_by_ns);
 		if (s->module)
 			earliest(&d, kn_resident_due(w));
+		if (s->rests)
+			earliest(&d, kn_rest_due(w, now));
 		if (s->cpu_limits)
 			earliest(&d, kn_call_cpu_due(w, now));
 		waiting |= w->outstanding > 0;

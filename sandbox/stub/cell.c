@@ -90,18 +90,32 @@ init_over(struct kn_cell *c)
 	kn_sys_exit(0);
 }
 
+/* A child that was stopped runs again: who had left off looking is to look. */
+static void
+init_tell(const struct kn_cell *c)
+{
+	const uint64_t one = 1;
+
+	if (c->told_fd >= 0)
+		(void)kn_sys_write(c->told_fd, &one, sizeof one);
+}
+
 /* Reap whatever ends. When the task does, nothing of what it left may go on. */
 static _Noreturn void
 init_reap(struct kn_cell *c, int task)
 {
 	for (;;) {
 		int status = 0;
-		int pid = kn_sys_wait4(-1, &status, __WALL, NULL);
+		int pid = kn_sys_wait4(-1, &status, __WALL | WCONTINUED, NULL);
 
 		if (pid == -EINTR)
 			continue;
 		if (pid < 0) /* -ECHILD: all gone */
 			init_over(c);
+		if (WIFCONTINUED(status)) {
+			init_tell(c);
+			continue;
+		}
 		if (pid != task)
 			continue;
 		c->ended_ns = kn_sys_clock_ns(CLOCK_MONOTONIC);
@@ -222,10 +236,25 @@ reap(struct kn_cell *c, struct kn_cell_usage *out)
 	return 0;
 }
 
+static bool
+is_over(const struct kn_cell *c)
+{
+	return kn_shm_load32_acquire(&c->over) != 0; /* X2 */
+}
+
+bool
+kn_cell_heard(struct kn_cell *c)
+{
+	uint64_t told;
+
+	(void)kn_sys_read(c->told_fd, &told, sizeof told);
+	return is_over(c);
+}
+
 int
 kn_cell_usage(struct kn_cell *c, struct kn_cell_usage *out)
 {
-	if (!kn_shm_load32_acquire(&c->over)) /* X2 */
+	if (!is_over(c))
 		return reap(c, out);
 	*out = c->usage;
 	return 0;

@@ -37,7 +37,8 @@ struct kn_cell {
 	int kept[KN_JOB_KEPT_MAX]; /* become 3, 4, ...; the first one is executed */
 	uint32_t kept_n;	   /* 0: an ordinary task, found by argv[0] */
 	int proc_fd; /* /proc of the sandbox, where a cell's processes are seen too */
-	int told_fd; /* an eventfd: init says there that the cell is over; or -1 */
+	int told_fd; /* an eventfd: init says there that the cell is over, or that a
+			process of it that was stopped goes on; or -1 */
 	bool pty;    /* stdio are one terminal: make it the controlling one */
 	struct kn_cell_mounts mounts;
 	struct kn_cell_rlimit rlimits[KN_CELL_RLIMITS_MAX];
@@ -63,8 +64,8 @@ struct kn_cell {
 	uint32_t ended;
 	/* over: writer init, reader stub. 1: init has reaped all of the cell, and the
 	 * usage below is theirs; all that is left is init's own end.
-	 * X1 init_over store release <-> X2 kn_cell_usage load acquire, carries usage.
-	 * If init dies before X1, the stub takes the accounts from its reap. */
+	 * X1 init_over store release <-> X2 is_over load acquire, carries
+	 * usage. If init dies before X1, the stub takes the accounts from its reap. */
 	uint32_t over;
 	struct kn_cell_usage {
 		uint64_t user_us, system_us, max_rss;
@@ -93,7 +94,9 @@ bool kn_cell_has_ended(const struct kn_cell *c);
  * so yet (it may be stuck in an execve that waits for a slow file system). True once
  * all of it has been sent SIGKILL: nothing of it will run any more. */
 bool kn_cell_kill(struct kn_cell *c, bool force);
-/* Once the told_fd or the pidfd is readable: what all processes of the cell took,
+/* The told_fd is readable. True: init has reaped all of it; else something goes on. */
+bool kn_cell_heard(struct kn_cell *c);
+/* Once it is over or the pidfd is readable: what all processes of the cell took,
  * without init's own work. Where init has not said it, it is reaped here for it. */
 int kn_cell_usage(struct kn_cell *c, struct kn_cell_usage *out);
 /* Wait for init's end, if nobody has, and close the pidfd. The kernel takes some tenths

@@ -323,8 +323,12 @@ take_message(struct run *r)
 		/* If that number is another process by now, it is one of this cell. */
 		int pid = kn_watch_task_pid(&r->s->watch, r->cell.pid);
 
-		if (pid > 1)
+		/* A module with threads of its own has something to do. */
+		if (pid > 1 &&
+		    (o.signo != SIGSTOP || !(r->job.flags & KN_JOB_RESIDENT) ||
+			kn_watch_is_single(&r->s->watch, r->cell.pid)))
 			(void)kn_sys_kill(pid, o.signo);
+		kn_watch_again(&r->s->watch, kn_clock_now());
 	}
 }
 
@@ -341,6 +345,7 @@ wait_for_cell(struct run *r)
 		{ .fd = r->s->sock, .events = POLLIN },
 		{ .fd = r->cell.told_fd, .events = POLLIN } };
 
+	r->s->watch.told = r->cell.told_fd >= 0;
 	kn_watch_begin(&r->s->watch, &r->s->cg, &r->job.limits, r->res.begun_ns);
 	for (;;) {
 		uint64_t now = kn_clock_now(), next;
@@ -355,8 +360,10 @@ wait_for_cell(struct run *r)
 		}
 		if (kn_sys_ppoll(p, 3, next ? &t : NULL) < 0)
 			continue;
-		if (p[0].revents || p[2].revents)
+		if (p[0].revents || (p[2].revents && kn_cell_heard(&r->cell)))
 			return;
+		if (p[2].revents)
+			kn_watch_again(&r->s->watch, kn_clock_now());
 		if (p[1].revents)
 			take_message(r);
 	}

@@ -31,7 +31,9 @@ enum {
 /* ---- one process ---- */
 
 struct stat_fields {
+	char state;
 	int ppid;
+	uint64_t threads;
 	uint64_t waited_ticks; /* user and system time of children it waited for */
 };
 
@@ -71,7 +73,7 @@ read_stat(int proc_fd, const char *pid, struct stat_fields *out)
 		return false;
 	memset(out, 0, sizeof *out);
 	/* Field 3 (state) comes next; numbers may be negative. */
-	for (int field = 3; field <= 17; field++) {
+	for (int field = 3; field <= 20; field++) {
 		uint64_t v;
 
 		p = memchr(p, ' ', (size_t)(end - p));
@@ -79,8 +81,12 @@ read_stat(int proc_fd, const char *pid, struct stat_fields *out)
 			return false;
 		p++;
 		v = kn_text_number(p, (size_t)(end - p), &used);
-		if (field == 4)
+		if (field == 3)
+			out->state = p < end ? *p : '\0';
+		else if (field == 4)
 			out->ppid = (int)v;
+		else if (field == 20)
+			out->threads = v;
 		else if (field == 16 || field == 17)
 			out->waited_ticks += v;
 	}
@@ -253,6 +259,50 @@ kn_watch_task_pid(struct kn_watch *w, int init_pid)
 	return l.first_child;
 }
 
+/* The only process of the cell, if it has no more than one. */
+struct only {
+	struct look l;
+	int n;
+	struct stat_fields stat;
+};
+
+static void
+see_only(struct look *l, const char *name, int pid)
+{
+	struct only *o = (void *)((char *)l - offsetof(struct only, l));
+
+	if (pid != l->init_pid &&
+	    (++o->n > 1 || !read_stat(l->w->proc_fd, name, &o->stat)))
+		o->n = 2;
+}
+
+static bool
+has_only_one(struct kn_watch *w, int init_pid, struct stat_fields *out)
+{
+	struct only o = { .l = { .w = w, .init_pid = init_pid } };
+
+	each_process(&o.l, see_only);
+	*out = o.stat;
+	return o.n == 1 && o.stat.ppid == init_pid;
+}
+
+bool
+kn_watch_is_single(struct kn_watch *w, int init_pid)
+{
+	struct stat_fields s;
+
+	return has_only_one(w, init_pid, &s) && s.threads == 1;
+}
+
+/* Nothing of it runs, and init will tell if it does again: its parent is told. */
+static bool
+rests(struct kn_watch *w, int init_pid)
+{
+	struct stat_fields s;
+
+	return w->told && has_only_one(w, init_pid, &s) && s.state == 'T';
+}
+
 /* ---- deciding ---- */
 
 static uint64_t
@@ -300,6 +350,13 @@ kn_watch_begin(struct kn_watch *w, const struct kn_cg *g, const struct kn_job_li
 		plan_cpu(w, 0, now_ns);
 	if (w->memory_limit)
 		plan_memory(w, 0, now_ns);
+}
+
+void
+kn_watch_again(struct kn_watch *w, uint64_t now_ns)
+{
+	if (w->next_ns == 0 && (w->cpu_limit_ns || w->memory_limit))
+		w->next_ns = now_ns + LOOK_MEM_MIN_NS;
 }
 
 static uint64_t
@@ -389,6 +446,8 @@ kn_watch_look(struct kn_watch *w, const struct kn_cg *g, const struct kn_watched
 	if (w->next_ns == 0 || now_ns < w->next_ns)
 		return KN_CAUSE_NONE;
 	w->next_ns = 0;
+	if (rests(w, cell->init_pid))
+		return KN_CAUSE_NONE;
 	if (w->cpu_limit_ns) {
 		used = cpu_used_ns(w, g, cell->init_cpu_ns);
 		if (used >= w->cpu_limit_ns)

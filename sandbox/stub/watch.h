@@ -4,7 +4,8 @@
  * processes of the cell; memory is summed over them where no cgroup holds the limit.
  * The next look is set by how soon the limit could be reached at full speed, so a task
  * far from its limits is hardly looked at. What the looks miss by their grain, the
- * final accounts tell (sandbox/stub/run.c).
+ * final accounts tell (sandbox/stub/run.c). A cell whose only process is stopped is not
+ * looked at until its init tells that it goes on.
  *
  * What processes share can only be told by going through their page tables, which takes
  * as long as they like: that is done in slices, takes half of the time at most, and is
@@ -23,6 +24,7 @@ struct kn_cg;
 struct kn_watch {
 	int proc_fd;   /* /proc of the sandbox: the stub is 1, the rest is the cell */
 	uint32_t cpus; /* that a cell may use at once */
+	bool told;     /* the cell's init tells when what was stopped goes on */
 	/* of the present task; 0: nothing to watch */
 	uint64_t cpu_limit_ns, memory_limit;
 	uint64_t next_ns; /* when to look, CLOCK_MONOTONIC; 0: never */
@@ -49,6 +51,10 @@ struct kn_watched {
 /* Look if it is time. Returns the limit that is passed, or KN_CAUSE_NONE. */
 enum kn_cause kn_watch_look(struct kn_watch *w, const struct kn_cg *g,
     const struct kn_watched *cell, uint64_t now_ns);
+/* It may run again, where it was stopped and not looked at any more. */
+void kn_watch_again(struct kn_watch *w, uint64_t now_ns);
+/* One process of one thread, and no other. */
+bool kn_watch_is_single(struct kn_watch *w, int init_pid);
 /* SIGKILL to every process of the cell but init, one by one. What forks meanwhile may
  * slip through: init's own kill(-1) does not. But once the crowd is gone, init gets a
  * processor at once. */
