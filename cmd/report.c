@@ -99,6 +99,8 @@ kn_report_summary(const struct kn_report_batch *b, size_t *out_n)
 		r |= set(root, "steal", steal(b->pool));
 		r |= set(root, "layers", layers(b->pool));
 	}
+	if (b->network)
+		r |= set(root, "network", json_loads(b->network, 0, NULL));
 	if (r == 0)
 		text =
 		    json_dumps(root, JSON_COMPACT | (b->ascii ? JSON_ENSURE_ASCII : 0));

@@ -10,12 +10,13 @@ struct kn_report_batch {
 	unsigned workers;
 	uint64_t workers_lost, failed_launches, doorbell_missed;
 	const struct knit_pool
-	    *pool;	    /* whose steal and layers are told; NULL: never known */
-	const char *policy; /* hash */
-	int signal;	    /* that stopped it, 0: none */
-	const char *error;  /* "" or why it could not go on */
-	int calls;	    /* of a module: nobody counts processor time */
-	int ascii;	    /* for a terminal: nothing can be an escape */
+	    *pool;	     /* whose steal and layers are told; NULL: never known */
+	const char *network; /* knit_pool_network() */
+	const char *policy;  /* hash */
+	int signal;	     /* that stopped it, 0: none */
+	const char *error;   /* "" or why it could not go on */
+	int calls;	     /* of a module: nobody counts processor time */
+	int ascii;	     /* for a terminal: nothing can be an escape */
 };
 /* Fresh text that ends in a newline, *out_n its length; NULL when out of memory. */
 char *kn_report_summary(const struct kn_report_batch *b, size_t *out_n);

@@ -211,7 +211,9 @@ static int
 summary_report(struct batch *b, const struct knit_pool_counts *c, const char *error)
 {
 	const struct kn_run *r = b->r;
+	char *network = r->report_fd < 0 ? NULL : knit_pool_network(r->pool);
 	const struct kn_report_batch sum = {
+		.network = network,
 		.verdicts = b->progress.verdicts,
 		.wall_ms = (kn_clock_now() - b->progress.start_ns) / KN_MS_NS,
 		.cpu_ms = b->progress.cpu_us / 1000,
@@ -232,6 +234,7 @@ summary_report(struct batch *b, const struct knit_pool_counts *c, const char *er
 	if (r->report_fd < 0)
 		return 0;
 	text = kn_report_summary(&sum, &n);
+	free(network);
 	return kn_run_report(b->r, text, n);
 }
 

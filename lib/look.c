@@ -3,7 +3,9 @@
 
 #include "lib/lib.h"
 #include "sandbox/cgroup_delegated.h"
+#include "supervisor/egress.h"
 #include "supervisor/log.h"
+#include "supervisor/report_net.h"
 
 int
 knit_pool_poll_fd(const struct knit_pool *p)
@@ -98,6 +100,21 @@ knit_pool_fact(const struct knit_pool *p, const char *name)
 	if (strcmp(name, "lanes") == 0)
 		return kn_sup_shares(p->sup) ? "shared" : "private";
 	return strcmp(name, "policy") == 0 ? knit_policy_hash(p->policy) : NULL;
+}
+
+char *
+knit_pool_network(struct knit_pool *p)
+{
+	const struct kn_net_tally *t;
+	char *text = NULL;
+
+	if (!p || kn_lib_enter(p, NULL, NULL) < 0)
+		return NULL;
+	t = p->leading ? NULL : kn_egress_total(p->sup);
+	if (t)
+		text = kn_report_net_text(t);
+	pthread_mutex_unlock(&p->lock);
+	return text;
 }
 
 void

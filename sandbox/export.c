@@ -132,6 +132,12 @@ kn_export_make(const struct kn_policy *p, enum kn_export_format f, const char *n
 		return kn_err_set(e, KN_EK_CONFIG,
 		    "/pool/kind: %s runs a command, and calls of a module are none",
 		    x.backend);
+	if (p->network == KN_NET_ALLOW && f != KN_EXPORT_SECCOMP)
+		return kn_err_set(e, KN_EK_CONFIG,
+		    "/network/mode: \"allow\" is a proxy of the supervisor's, and %s "
+		    "has "
+		    "none",
+		    x.backend);
 	x.f = open_memstream(&out->text, &n);
 	if (!x.f)
 		return kn_err_set(e, KN_EK_HOST, "export: out of memory");

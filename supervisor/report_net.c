@@ -3,6 +3,7 @@
  */
 #include "supervisor/report_net.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -78,4 +79,14 @@ kn_report_net(const struct kn_net_tally *t)
 		return o;
 	json_decref(o);
 	return NULL;
+}
+
+char *
+kn_report_net_text(const struct kn_net_tally *t)
+{
+	json_t *o = kn_report_net(t);
+	char *text = json_dumps(o, JSON_COMPACT);
+
+	json_decref(o);
+	return text;
 }

@@ -2,11 +2,12 @@
 #ifndef KN_SUPERVISOR_REPORT_NET_H
 #define KN_SUPERVISOR_REPORT_NET_H
 
-#include <jansson.h>
-
+struct json_t;
 struct kn_net_tally;
 
 /* NULL: out of memory. */
-json_t *kn_report_net(const struct kn_net_tally *t);
+struct json_t *kn_report_net(const struct kn_net_tally *t);
+/* The same as text; free() it. */
+char *kn_report_net_text(const struct kn_net_tally *t);
 
 #endif

@@ -384,6 +384,11 @@ const char *knit_pool_layer(const struct knit_pool *pool, const char *layer);
  */
 const char *knit_pool_fact(const struct knit_pool *pool, const char *name);
 
+/* With /network/mode "allow": the connections that all jobs asked for, as JSON (free()
+ * it), knit-tasks(5). NULL: another mode, another thread does the pool's work right
+ * now, or no memory. */
+char *knit_pool_network(struct knit_pool *pool);
+
 /* Take no more jobs; those that were taken end as they would. */
 int knit_pool_drain(struct knit_pool *pool, struct knit_error *e);
 /* As drain, but what has not begun is cancelled, and what runs has the policy's

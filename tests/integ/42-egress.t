@@ -146,12 +146,13 @@ cat >"$T/tasks" <<X
 {"id":"b","argv":["/usr/bin/python3","-S","/nc.py","look"]}
 {"id":"c","argv":["/usr/bin/python3","-S","/nc.py","half","$me","10"]}
 X
-ks run --workers 1 --tasks "$T/tasks" --ro-bind "$T/nc.py:/nc.py" --allow "$me"
+ks run --workers 1 --tasks "$T/tasks" --ro-bind "$T/nc.py:/nc.py" --allow "$me" --report "$T/report"
 is "$(js "$T/out" 'by["a"]["stdout"], by["a"]["network"]["connections"]')" "('left\\n', 1)" "one leaves connections, a listener and a child"
 is "$(js "$T/out" 'by["b"]["stdout"]')" 'ECONNREFUSED' "the next does not find its listener"
 is "$(js "$T/out" 'by["b"]["network"]["connections"] + by["b"]["network"]["refused"]')" 0 "and answers for none of its connections"
 is "$(js "$T/out" '[by["c"]["network"][k] for k in ("connections", "refused")]')" "[1, 0]" "nor the one after that"
 is "$(js "$T/out" 'len(set(l["worker"] for l in L))')" 1 "all on one worker"
+is "$(net '[N["connections"], N["refused"] <= 20]')" "[2, True]" "the batch's report has what all asked for"
 
 # ---- what is told ----
 nc --allow "$me" --trace "$T/trace" -- ask "$me" example.com:443 "localhost:$secret"
@@ -182,6 +183,11 @@ is $rc 125 "a policy whose filter has no sockets: refused"
 one_clear_line '@network-io' "no sockets"
 ks run --network host --set '/network/allow=["a:1"]' -- true
 one_clear_line '/network/allow' "a list without its mode"
+printf '{"version":1,"network":{"mode":"allow","allow":["a.b:80"]}}' >"$T/p.json"
+for f in oci docker k8s systemd; do
+	ks policy export --format $f "$T/p.json"
+	like "$rc $(err)" '125 .*/network/mode' "export to $f, which has no such proxy: refused"
+done
 ks run --module "$T/nc.py" --allow a.b:80 --call x -- 2>/dev/null
 one_clear_line '/network/mode' "modules"
 nobody_else "in all"
