@@ -7,7 +7,7 @@
  *   --cap-add SYS_ADMIN    in the sandbox's own user namespace: cells need mounts
  *   --cap-add SETPCAP      the stub empties its bounding set with it, and drops it
  *   --disable-userns       no second user namespace in which a wall could be undone
- *   --uid, --gid           never 0 inside
+ *   --uid, --gid           1000 inside, unless the policy says another
  *   --remount-ro /dev, /   what one task leaves there the next would see
  */
 #include "sandbox/bwrap.h"
@@ -22,7 +22,6 @@
 enum {
 	PACK_ABOVE =
 	    64 * 1024, /* bytes of arguments; the kernel takes 128 KiB and up */
-	INSIDE_ID = 1000
 };
 
 void
@@ -116,17 +115,18 @@ push_all(struct kn_argv *a, const struct kn_bwrap_req *r)
 		"--die-with-parent", "--cap-add", "CAP_SYS_ADMIN", "--cap-add",
 		"CAP_SETPCAP", "--disable-userns" };
 	static const char *const points[] = { "/tmp", "/dev/shm", "/task" };
-	char id[16];
+	char uid[16], gid[16];
 	int bad = 0;
 
-	snprintf(id, sizeof(id), "%d", INSIDE_ID);
+	snprintf(uid, sizeof(uid), "%u", r->policy->identity.uid);
+	snprintf(gid, sizeof(gid), "%u", r->policy->identity.gid);
 	bad |= push(a, r->bwrap);
 	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
 		bad |= push(a, first[i]);
 	if (r->policy->network != KN_NET_HOST)
 		bad |= push(a, "--unshare-net");
-	bad |= push3(a, "--uid", id, NULL);
-	bad |= push3(a, "--gid", id, NULL);
+	bad |= push3(a, "--uid", uid, NULL);
+	bad |= push3(a, "--gid", gid, NULL);
 	bad |= push3(a, "--hostname",
 	    r->policy->identity.hostname ? r->policy->identity.hostname : "sandbox",
 	    NULL);
@@ -141,6 +141,26 @@ push_all(struct kn_argv *a, const struct kn_bwrap_req *r)
 	bad |= push3(a, "--chdir", "/", NULL);
 	bad |= push3(a, "--", r->stub, NULL);
 	return bad;
+}
+
+int
+kn_argv_prepend(
+    struct kn_argv *a, const char *const *prefix, size_t n, struct kn_err *e)
+{
+	struct kn_argv b = { 0 };
+	int bad = 0;
+
+	for (size_t i = 0; i < n; i++)
+		bad |= push(&b, prefix[i]);
+	for (size_t i = 0; i < a->n; i++)
+		bad |= push(&b, a->v[i]);
+	if (bad) {
+		kn_argv_fini(&b);
+		return kn_err_sys(e, KN_EK_HOST, "build the launcher's arguments");
+	}
+	kn_argv_fini(a);
+	*a = b;
+	return 0;
 }
 
 int

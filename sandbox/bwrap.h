@@ -30,6 +30,9 @@ struct kn_argv {
 /* -1: out of memory, or more mounts than bwrap takes. */
 int kn_bwrap_argv(const struct kn_bwrap_req *r, struct kn_argv *out, struct kn_err *e);
 void kn_argv_fini(struct kn_argv *a);
+/* Put these before what is there. */
+int kn_argv_prepend(
+    struct kn_argv *a, const char *const *prefix, size_t n, struct kn_err *e);
 
 /* A long vector as a short one: "--args FD" and the options as NUL-ended strings in
  * *out_blob (malloc'ed). If the vector is short as it is, *out_blob stays NULL and

@@ -175,6 +175,41 @@ fill_sources(const struct kn_launcher *l, const char **source, char (*numbers)[1
 	}
 }
 
+/* launcher.prefix: what is executed in bwrap's place, and executes it. It has no
+ * environment, PATH neither, so it is looked for here. */
+static int
+add_prefix(struct kn_launcher *l, struct kn_err *e)
+{
+	const struct kn_policy *p = l->policy;
+	const char *path = getenv("PATH"), *name;
+
+	if (p->prefix_n == 0) {
+		snprintf(l->exec, sizeof(l->exec), "%s", l->bwrap);
+		return 0;
+	}
+	name = p->prefix[0];
+	if (path == NULL)
+		path = "/usr/local/bin:/usr/bin:/bin";
+	if (*name == '/')
+		snprintf(l->exec, sizeof(l->exec), "%s", name);
+	for (const char *end; *name != '/' && l->exec[0] == '\0' && *path; path = end) {
+		end = path + strcspn(path, ":");
+		int n = snprintf(
+		    l->exec, sizeof(l->exec), "%.*s/%s", (int)(end - path), path, name);
+
+		if (*path != '/' || n >= (int)sizeof(l->exec) ||
+		    access(l->exec, X_OK) < 0)
+			l->exec[0] = '\0';
+		end += *end == ':';
+	}
+	if (l->exec[0] == '\0' || access(l->exec, X_OK) < 0)
+		return kn_err_set(
+		    e, KN_EK_CONFIG, "/launcher/prefix: %.100s: no such program", name);
+	if (kn_argv_prepend(&l->argv, p->prefix, p->prefix_n, e) < 0)
+		return -1;
+	return kn_argv_prepend(&l->packed, p->prefix, p->prefix_n, e);
+}
+
 static int
 build_argv(struct kn_launcher *l, struct kn_err *e)
 {
@@ -206,7 +241,7 @@ build_argv(struct kn_launcher *l, struct kn_err *e)
 		rc = l->args_fd >= 0 ? 0 : -1;
 		free(blob);
 	}
-	return rc;
+	return rc < 0 ? -1 : add_prefix(l, e);
 }
 
 /* Every bind holds a descriptor here, and another while it is brought along. The soft

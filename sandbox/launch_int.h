@@ -32,6 +32,7 @@ struct kn_launcher {
 	struct kn_layers layers;
 	struct kn_cgroup *cgroup;
 	char bwrap[256];
+	char exec[256]; /* what is executed: bwrap, or launcher.prefix */
 
 	struct kn_bind *binds;		   /* one per policy mount */
 	struct kn_child_bind *child_binds; /* root: the user binds */

@@ -175,7 +175,7 @@ plan(
 		return -1;
 	c->join_fds = join;
 	c->join_n = kn_cgroup_join_fds(l->cgroup, w, join, KN_CGROUP_TREES_MAX);
-	c->path = l->bwrap;
+	c->path = l->exec;
 	c->argv = l->packed.v;
 	c->parent_pidfd = l->guard.self_pidfd;
 	c->guard_slot = &l->guard.groups[w];

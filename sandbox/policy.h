@@ -129,7 +129,8 @@ enum kn_balancer { /* in the order of the core's enum kn_balance */
 };
 enum kn_launcher_type { KN_LAUNCHER_BWRAP };
 enum kn_network { KN_NET_NONE, KN_NET_HOST, KN_NET_ALLOW };
-enum kn_isolation { KN_ISOLATION_CELL };
+enum kn_isolation { KN_ISOLATION_CELL, KN_ISOLATION_WORKER };
+enum kn_user { KN_USER_AUTO, KN_USER_ROOT, KN_USER_CALLER };
 enum kn_ipc_scope { KN_IPC_TASK, KN_IPC_WORKER };
 enum kn_root { KN_ROOT_SYSTEM, KN_ROOT_EMPTY };
 enum kn_permissions { KN_PERMISSIONS_PROJECT, KN_PERMISSIONS_NONE };
@@ -163,6 +164,8 @@ struct kn_policy {
 		uint32_t retries;
 	} pool;
 	enum kn_launcher_type launcher;
+	const char *const *prefix; /* argv before the launcher's */
+	size_t prefix_n;
 	uint32_t require, allow_degraded; /* bit per enum kn_layer */
 	/* limits asked for by name (a flag, --set, a policy file or a strict preset)
 	 * are enforced or refused: a bit in `require` stands for each such layer
@@ -193,6 +196,8 @@ struct kn_policy {
 	struct {
 		bool worker_uid; /* "auto": own host uid per worker as root */
 		const char *hostname;
+		enum kn_user user;
+		uint32_t uid, gid; /* who a task is inside */
 	} identity;
 	struct {
 		const char *const *groups;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sandbox/policy_files.h"
 
@@ -145,6 +146,44 @@ kn_policy_build_strings(struct kn_pol *p, const char *pointer, const char *const
 	return 0;
 }
 
+/* An argument may stand there twice. */
+static int
+build_prefix(struct kn_pol *p, struct kn_err *e)
+{
+	json_t *a = kn_pointer_get(p->doc, "/launcher/prefix");
+	size_t n = json_array_size(a);
+	const char **v = kn_pmem_new(&p->mem, (n + 1) * sizeof *v, e);
+	if (!v)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		const char *s = json_string_value(json_array_get(a, i));
+		if (!(v[i] = kn_pmem_dup(&p->mem, s, strlen(s), e)))
+			return -1;
+	}
+	p->pub.prefix = v;
+	p->pub.prefix_n = n;
+	if (n > 0 && (!*v[0] || (*v[0] != '/' && strchr(v[0], '/'))))
+		return kn_pol_fail(p, "/launcher/prefix/0", e,
+		    "is neither an absolute path nor a name to look for in PATH");
+	return 0;
+}
+
+static void
+build_identity(struct kn_policy *q)
+{
+	const uint32_t task = 1000;
+	q->identity.worker_uid = true;
+	q->identity.uid = q->identity.user == KN_USER_ROOT     ? 0
+			  : q->identity.user == KN_USER_CALLER ? getuid()
+							       : task;
+	q->identity.gid = q->identity.user == KN_USER_ROOT     ? 0
+			  : q->identity.user == KN_USER_CALLER ? getgid()
+							       : task;
+	/* A worker for each task, which has its cell besides. */
+	if (q->pool.isolation == KN_ISOLATION_WORKER)
+		q->pool.recycle_tasks = 1;
+}
+
 static int
 build_environment(struct kn_pol *p, struct kn_err *e)
 {
@@ -240,7 +279,7 @@ kn_policy_build(struct kn_pol *p, struct kn_err *e)
 	build_scalars(p);
 	q->require = layers(p->doc, "/require");
 	q->allow_degraded = layers(p->doc, "/allow_degraded");
-	q->identity.worker_uid = true;
+	build_identity(q);
 	const char *host =
 	    json_string_value(kn_pointer_get(p->doc, "/identity/hostname"));
 	if (!host)
@@ -254,6 +293,7 @@ kn_policy_build(struct kn_pol *p, struct kn_err *e)
 		return -1;
 	/* Each may find something: all of it is told. */
 	int rc = check_whole(p, e);
+	rc |= build_prefix(p, e);
 	rc |= build_module(p, e);
 	rc |= kn_policy_build_network(p, e);
 	rc |= kn_policy_build_mounts(p, e);

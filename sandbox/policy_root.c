@@ -62,15 +62,34 @@ static const char *const etc_files[] = {
 static const struct {
 	const char *at, *data;
 } made[] = {
-	{ "/etc/passwd",
-	    "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"
-	    "task:x:1000:1000:task:/task:/bin/sh\n"
-	    "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n" },
-	{ "/etc/group", "root:x:0:\ntask:x:1000:\nnogroup:x:65534:\n" },
 	{ "/etc/nsswitch.conf",
 	    "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
 	    "networks: files\nprotocols: files\nservices: files\n" },
 };
+
+static int add_data(struct kn_pol *p, struct kn_mount_list *l, const char *at,
+    const void *data, size_t n, struct kn_err *e);
+
+/* The accounts: root, nobody, and the one that the task is, which comes first. */
+static int
+add_accounts(struct kn_pol *p, struct kn_mount_list *l, struct kn_err *e)
+{
+	uint32_t uid = p->pub.identity.uid, gid = p->pub.identity.gid;
+	char *users = kn_pmem_fmt(&p->mem, e, "%s:x:%u:%u:task:/task:/bin/sh\n%s%s",
+	    uid == 0 ? "root" : "task", uid, gid,
+	    uid == 0 ? "" : "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n",
+	    uid == 65534
+		? ""
+		: "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n");
+	char *groups = kn_pmem_fmt(&p->mem, e, "%s:x:%u:\n%s%s",
+	    gid == 0 ? "root" : "task", gid, gid == 0 ? "" : "root:x:0:\n",
+	    gid == 65534 ? "" : "nogroup:x:65534:\n");
+
+	if (!users || !groups ||
+	    add_data(p, l, "/etc/passwd", users, strlen(users), e) < 0)
+		return -1;
+	return add_data(p, l, "/etc/group", groups, strlen(groups), e);
+}
 
 static int
 add(struct kn_pol *p, struct kn_mount_list *l, struct kn_mount m, struct kn_err *e)
@@ -226,6 +245,8 @@ kn_policy_root(struct kn_pol *p, struct kn_mount_list *l, struct kn_err *e)
 		if (add_top(p, l, tops[i], e) < 0)
 			return -1;
 	if (add_dir(p, l, "/nix/store", e) < 0 || add_dir(p, l, "/gnu/store", e) < 0)
+		return -1;
+	if (add_accounts(p, l, e) < 0)
 		return -1;
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (add_data(p, l, made[i].at, made[i].data, strlen(made[i].data), e) <

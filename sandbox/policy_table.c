@@ -97,8 +97,9 @@ const struct kn_key kn_policy_keys[] = {
 			     "of this machine."),
 	TEXT("/pool/init", "Of kind module: text for its knit_worker_init, run before "
 			   "the first task."),
-	WORD("/pool/isolation", WORDS("cell"), "What is fresh for each task.",
-	    AT(pool.isolation), .later = WORDS("worker")),
+	WORD("/pool/isolation", WORDS("cell", "worker"),
+	    "What is fresh for each task: its cell, or the whole worker.",
+	    AT(pool.isolation)),
 	WORD("/pool/ipc", WORDS("task", "worker"),
 	    "Whose System V and POSIX message queue namespace a task sees.",
 	    AT(pool.ipc)),
@@ -135,7 +136,9 @@ const struct kn_key kn_policy_keys[] = {
 	LATER("/launcher/runtime", ""),
 	LATER("/launcher/image", ""),
 	LATER("/launcher/rootfs", ""),
-	LATER("/launcher/prefix", ""),
+	LIST("/launcher/prefix", "A program with its arguments that starts the "
+				 "launcher, as nice or taskset."),
+	TEXT("/launcher/prefix/*", "An argument; the first is the program."),
 
 	LIST("/require", "Layers that must be enforced, or the run is refused."),
 	WORD("/require/*", layer_words, "A layer."),
@@ -191,9 +194,11 @@ const struct kn_key kn_policy_keys[] = {
 	TEXT("/environment/set/*", "A value."),
 
 	OBJECT("/identity", "Who a task is."),
-	WORD("/identity/user", WORDS("auto"),
-	    "\"auto\": where the supervisor is root, a user id of its own per worker.",
-	    .later = WORDS("root", "caller")),
+	WORD("/identity/user", WORDS("auto", "root", "caller"),
+	    "Who a task is inside: 1000, 0, or who started the supervisor. Outside it "
+	    "is nobody of these: where the supervisor is root, each worker has a user "
+	    "id of its own.",
+	    AT(identity.user)),
 	TEXT("/identity/hostname", "The host name a task sees."),
 
 	OBJECT("/seccomp", "The system calls a task may make."),

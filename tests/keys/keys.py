@@ -36,10 +36,7 @@ EXEMPT = {
     "/description": "for readers, not interpreted",
     "/filesystem/mounts/*/why": "for readers",
     "/seccomp/rules/*/why": "for readers",
-    "/launcher": "holds the next",
     "/launcher/type": "one word, and others refused by name",
-    "/pool/isolation": "one word, and others refused by name",
-    "/identity/user": "one word, and others refused by name",
 }
 
 

@@ -189,3 +189,18 @@ def the_hosts_that_are_listed_and_no_other():
     for x in s:
         x.close()
     want(re.match(r"200\n4\d\d\n$", r.out), r)
+
+
+@key("/identity/user")
+def a_task_is_root_inside_and_has_no_rights():
+    d = dir_of()
+    r = sh(doc(identity={"user": "root"}, filesystem={"mounts": [{"bind": d, "at": "/in", "mode": "rw"}]}),
+           "id -u; id -un; id -g; grep -h '^Cap[EPB]' /proc/self/status; touch /in/f; stat -c %u /in/f")
+    want(r.out == "0\nroot\n0\n" + "".join("Cap%s:\t%016x\n" % (x, 0) for x in ("Prm", "Eff", "Bnd")) + "0\n", r)
+    want(os.stat(d + "/f").st_uid == os.geteuid(), os.stat(d + "/f"))
+
+
+@key("/identity/user")
+def a_task_is_its_caller_inside():
+    r = sh(doc(identity={"user": "caller"}), "id -u; id -g; test \"$(id -un)\" && echo named")
+    want(r.out == "%d\n%d\nnamed\n" % (os.getuid(), os.getgid()), r)

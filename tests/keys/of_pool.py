@@ -104,3 +104,45 @@ def who_gets_the_next_task():
     then = [task("c", "true", after=["a", "b"]), task("d", "true", after=["c"]), task("e", "true", after=["d"])]
     r = batch(pool(balancer="round-robin", workers=2), both + then)
     want({r.by[x]["worker"] for x in "cde"} == {"w0", "w1"}, r)
+
+
+@key("/pool/isolation")
+def a_worker_of_its_own_for_each_task():
+    r = batch(pool(isolation="worker"), [task(str(i), "true") for i in range(3)], "--workers", "1", "--debug", "lifecycle")
+    want(spawned(r) >= 3 and all(x["verdict"] == "ok" for x in r.by.values()), r)
+
+
+@key("/launcher/prefix", "/launcher/prefix/*")
+def something_starts_the_launcher():
+    r = run(doc(launcher={"prefix": ["nice", "-n", "7"]}), "nice")
+    want(r.out == "%d\n" % min(19, 7 + os.nice(0)), r)
+
+
+@key("/launcher/prefix")
+def what_starts_the_launcher_may_stay_and_dies_with_the_worker():
+    stays = doc(launcher={"prefix": ["/bin/sh", "-c", "\"$@\"; exit $?", "stays"]})
+    r = run(stays, "echo", "through")
+    want(r.out == "through\n" and r.rc == 0, r)
+    b = Live(stays, "--workers", "1")
+    b.put(task("a", "sleep", "61"))
+    stub = None
+    for _ in range(300 * SLOW):
+        below = [g for s in stubs(b.p.pid) for g in children(s)]
+        if below:
+            stub = below[0]
+            break
+        time.sleep(0.02)
+    time.sleep(0.2)
+    b.p.kill()
+    b.reader.join(LIMIT)
+    b.p.wait()
+    end = time.time() + 5 * SLOW
+    while stub and os.path.exists("/proc/%d" % stub) and time.time() < end:
+        time.sleep(0.02)
+    want(stub and not os.path.exists("/proc/%d" % stub), "what ran inside outlives its supervisor: %s" % stub)
+
+
+@key("/launcher/prefix")
+def what_is_no_program_is_said():
+    r = run(doc(launcher={"prefix": ["knit-no-such-program"]}), "true")
+    want(r.rc == 125 and "/launcher/prefix: knit-no-such-program: no such program" in r.err, r)
