@@ -131,7 +131,11 @@ case ${1-} in
 demo)
 	install_missing demo
 	run "building" make -j"$jobs"
-	run "judging the examples" make --no-print-directory demo
+	say "judging the examples"
+	if ! make --no-print-directory demo; then
+		build/gcc/knit-sandbox doctor # what this machine lacks, and the fix
+		die "failed: make demo"
+	fi
 	say "the program is build/gcc/knit-sandbox; try: build/gcc/knit-sandbox run -- python3 -c 'print(6*7)'"
 	;;
 check)

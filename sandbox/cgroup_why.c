@@ -122,10 +122,10 @@ kn_cgroup_grant(unsigned uid, int pid, char *out, size_t n)
 	at = each(&p, false, out, n, &v1);
 	if (at > 0 && at < n)
 		at += (size_t)snprintf(out + at, n - at,
-		    "; do %smkdir -p $d/knit-%u && chown -R %u $d/knit-%u && echo %d "
-		    ">$d/knit-%u/cgroup.procs; done",
+		    "; do %sg=$d/knit-%u; mkdir -p $g/shell && chown -R %u $g && echo "
+		    "%d >$g/shell/cgroup.procs; done",
 		    v1 ? "" : "echo +memory +pids >$d/cgroup.subtree_control; ", uid,
-		    uid, uid, pid, uid);
+		    uid, pid);
 	if (at >= n)
 		out[0] = '\0';
 }

@@ -358,6 +358,11 @@ kn_doctor_look(struct kn_doctor *d)
 		d->host.gid = getegid();
 	}
 	kn_doctor_ns(d);
+	if (!d->host_known)
+		kn_doctor_bad(d, KN_PROBE_IDENTITY, KN_HEALTH_REFUSED,
+		    access("/proc/self/fd", X_OK) < 0 ? KN_LACK_PROC_MISSING
+						      : KN_LACK_INSIDE_CELL,
+		    "%s", e.msg);
 	kn_doctor_program(d);
 	kn_doctor_kernel(d);
 	kn_doctor_cgroup(d);

@@ -114,6 +114,12 @@ watched env PATH="$T/bin:$PATH" "$KS" doctor --json
 like "$(doc 'P["container-runtimes"]["detail"]')" '^runc 7.1' "a runtime is found and asked"
 [ -z "$root" ] || like "$(cat "$T/bin/who")" '^[1-9]' "a runtime is not asked as root"
 
+# Within a sandbox of ours there is none.
+cp "$KS_REAL" "$T/bin/inner"
+watched "$KS" run --quiet --ro-bind "$T/bin/inner:/inner" -- /inner doctor --json
+finding identity refused inside-cell "inside of a sandbox"
+schema "inside of a sandbox"
+
 # ---- a container's filter (C148) ----
 watched "$PY" "$t_lib/refuse.py" "$KS" doctor --json
 finding user-namespace refused filter "under a container's filter (C148)"
@@ -211,6 +217,8 @@ watched "$PY" "$t_lib/userns.py" sh -c "$off $do"' >/dev/null; exec "$0" doctor 
 is "$(doc 'P["user-namespace"]["status"], P["run"]["status"]')" "('ok', 'ok')" "max_user_namespaces=0 (C060): gone with the fix"
 watched "$PY" "$t_lib/userns.py" sh -c 'echo 1 >/proc/sys/user/max_user_namespaces; exec "$0" doctor --json' "$KS"
 is "$rc $(doc 'P["nested-user-namespace"]["status"], P["run"]["status"]')" "1 ('refused', 'refused')" "one user namespace and no more: no run, and the nested one is named"
+watched "$PY" "$t_lib/userns.py" --mount sh -c 'mount -t tmpfs none /proc && exec "$0" doctor --json' "$KS_REAL"
+finding identity refused proc-missing "no /proc"
 watched "$PY" "$t_lib/userns.py" --mount sh -c 'mount -t tmpfs none /sys/fs/cgroup && exec "$0" doctor --json' "$KS"
 finding cgroup-memory degraded cgroup-covered "an empty /sys/fs/cgroup"
 schema "an empty /sys/fs/cgroup"
@@ -254,7 +262,7 @@ X
 	cp "$T/user/after" "$T/out"
 	is "$(doc 'P["cgroup-memory"]["status"], P["cgroup-pids"]["status"]')" "('ok', 'ok')" "a user without a cgroup: gone with that command"
 	for d in $(printf '%s\n' "$line" | sed 's/^for d in //; s/; do.*//'); do
-		rmdir "$d/knit-65534" 2>/dev/null
+		rmdir "$d/knit-65534/shell" "$d/knit-65534" 2>/dev/null
 	done
 else
 	not_here "cgroups that root can shut and grant"

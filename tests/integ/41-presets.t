@@ -190,6 +190,13 @@ else
 fi
 refuses build "unix chown sync"
 
+# ---- what ordinary programs need (C145) ----
+cp "$t_top/tests/hostile/legit_task.py" "$T/legit.py"
+for p in python build container; do
+	under $p --ro-bind "$T/legit.py:/legit.py" -- "$PY" /legit.py
+	like "$rc $(out)" '^0 WORKS' "$p: what ordinary programs need (C145)"
+done
+
 # ---- container (in one: 40-doctor.t), default, strict ----
 under container -- "$PY" -c 'import multiprocessing as m; print(m.Pool(2).map(abs, [-1, 2]))'
 works "Python with processes" "[1, 2]"
