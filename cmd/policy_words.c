@@ -12,6 +12,7 @@
 
 #include "sandbox/filter_explain.h"
 #include "sandbox/layer.h"
+#include "sandbox/net_rule.h"
 #include "sandbox/policy.h"
 
 enum { WIDTH = 78, INDENT = 11, SHOWN_MAX = 6 };
@@ -100,27 +101,33 @@ period(uint64_t ms, char room[32])
 
 /* ---- sections ---- */
 
-static void
-say_mounts(struct words *w, bool writable)
+/* Which mounts a sentence is about. */
+enum sort { READ_ONLY, WRITABLE, HIDDEN };
+
+static bool
+is_of(const struct kn_mount *m, enum sort sort)
 {
-	unsigned n = 0, more = 0;
+	if (sort == HIDDEN)
+		return m->type == KN_MOUNT_MASK;
+	return m->type == KN_MOUNT_BIND && m->user && !m->pin &&
+	       m->writable == (sort == WRITABLE);
+}
+
+static void
+say_mounts(struct words *w, enum sort sort, const char *head)
+{
+	unsigned n = 0;
 	for (size_t i = 0; i < w->p->fs.mount_n; i++) {
 		const struct kn_mount *m = &w->p->fs.mounts[i];
-		if (m->type != KN_MOUNT_BIND || !m->user || m->writable != writable)
+		if (!is_of(m, sort) || ++n > SHOWN_MAX)
 			continue;
-		if (++n > SHOWN_MAX) {
-			more++;
-			continue;
-		}
-		say(w, "%s%s",
-		    n == 1 ? writable ? "Writes, outside too: " : "Reads also: "
-			   : "and ",
-		    m->source);
-		if (strcmp(m->source, m->at) != 0)
+		say(w, "%s", n == 1 ? head : ",");
+		say(w, "%s", sort == HIDDEN ? m->at : m->source);
+		if (sort != HIDDEN && strcmp(m->source, m->at) != 0)
 			say(w, "(as %s)", m->at);
 	}
-	if (more)
-		say(w, "and %u more", more);
+	if (n > SHOWN_MAX)
+		say(w, "and %u more", n - SHOWN_MAX);
 	if (n)
 		say(w, ".");
 }
@@ -141,19 +148,18 @@ files(struct words *w)
 	const struct kn_policy *p = w->p;
 	begin(w, "Files");
 	if (p->fs.root == KN_ROOT_SYSTEM)
-		say(w, "Reads the programs and libraries of this machine and a "
-		       "minimal /etc, and can change none of it. No home directory "
-		       "and no other data of this machine is there.");
+		say(w, "Reads this machine's programs and libraries and a minimal "
+		       "/etc; no home directory, no other data of this machine.");
 	else
 		say(w, "Sees no file of this machine but those named here.");
-	say_mounts(w, false);
-	say_mounts(w, true);
-	begin(w, "");
+	say_mounts(w, READ_ONLY, "Reads also");
+	say_mounts(w, WRITABLE, "Reads and changes, outside too:");
+	say_mounts(w, HIDDEN, "Cannot open");
 	say(w, "Writes");
 	say_tmpfs(w, "/task", p->fs.task_bytes, p->fs.task_inodes);
 	say_tmpfs(w, "/tmp", p->fs.tmp_bytes, p->fs.tmp_inodes);
 	say_tmpfs(w, "/dev/shm", p->fs.shm_bytes, 0);
-	say(w, "which are empty at the start and gone when the task ends.");
+	say(w, "empty at its start and gone at its end.");
 	if (p->fs.task_path_n)
 		say(w, "A task line may name a file below %s%s.", p->fs.task_paths[0],
 		    p->fs.task_path_n > 1 ? " and other directories" : "");
@@ -174,15 +180,40 @@ may_socket(const struct words *w, uint64_t family)
 }
 
 static void
+allowed_hosts(struct words *w)
+{
+	const struct kn_policy *p = w->p;
+	say(w, "Of its own none. Through a broker of ours it reaches");
+	for (size_t i = 0; i < p->net.allow_n && i < SHOWN_MAX; i++) {
+		const struct kn_net_rule *r = &p->net.allow[i];
+		say(w, "%s%s%s%s", i ? "and " : "", r->below ? "*." : "", r->host.text,
+		    r->port ? "" : " (each port)");
+		if (r->port)
+			say(w, "(port %u)", r->port);
+	}
+	if (p->net.allow_n > SHOWN_MAX)
+		say(w, "and %zu more", p->net.allow_n - SHOWN_MAX);
+	say(w, p->net.allow_n ? "and nothing else." : "nothing.");
+}
+
+static void
 network(struct words *w)
 {
 	begin(w, "Network");
-	if (w->p->network == KN_NET_NONE)
+	switch (w->p->network) {
+	case KN_NET_NONE:
 		say(w, "None: no address can be reached, not even of this machine, "
 		       "and no name is looked up.");
-	else if (w->p->network == KN_NET_HOST)
+		break;
+	case KN_NET_ALLOW:
+		allowed_hosts(w);
+		break;
+	case KN_NET_HOST:
+	default:
 		say(w, "This machine's own: whatever it reaches, the task reaches%s.",
 		    may_socket(w, 2) ? "" : ", but it may open no connection");
+		break;
+	}
 	if (may_socket(w, 1))
 		say(w, "Local sockets are allowed: also those that lie below a "
 		       "directory that is shown to it.");
@@ -193,14 +224,17 @@ processes(struct words *w)
 {
 	const struct kn_policy *p = w->p;
 	begin(w, "Processes");
+	if (p->pool.kind == KN_KIND_MODULE)
+		say(w,
+		    "Calls of functions of %s, in a process that stays from call "
+		    "to call.",
+		    p->pool.module);
 	if (p->task.pids)
-		say(w, "At most %llu processes and threads at one time.",
+		say(w, "At most %llu at one time, threads included.",
 		    (unsigned long long)p->task.pids);
-	say(w, "It sees only its own and can reach no others. It is user \"task\" "
-	       "without privileges, and can get none. When it ends, or its time "
-	       "is over, all of them are ended.");
-	begin(w, "");
-	say(w, "Its environment:");
+	say(w, "It sees and reaches no others, has no privileges and can get none; "
+	       "at its end all of them are ended.");
+	say(w, "Environment:");
 	for (size_t i = 0; i < p->env.set_n && i < 12; i++)
 		say(w, "%.*s", (int)strcspn(p->env.set[i], "="), p->env.set[i]);
 	if (p->env.set_n > 12)
@@ -228,7 +262,7 @@ calls(struct words *w)
 	    "%u are allowed, %u in some forms only.",
 	    n.allowed + n.partly + n.killed + n.refused, n.allowed, n.partly);
 	if (n.killed)
-		say(w, "%u end the process that tries:", n.killed);
+		say(w, "%u end who tries:", n.killed);
 	while (n.killed && shown++ < SHOWN_MAX &&
 	       (name = kn_book_next_killed(w->b, &from))) {
 		say(w, "%s%s", name, shown == n.killed ? "." : ",");
@@ -236,7 +270,7 @@ calls(struct words *w)
 	}
 	if (n.killed > SHOWN_MAX)
 		say(w, "and more.");
-	say(w, "The other %u fail with an error, as on an older system.", n.refused);
+	say(w, "The other %u fail with an error.", n.refused);
 	if (p->seccomp.profiled)
 		say(w, "A foreign profile says which (%s).",
 		    kn_policy_origin(p, "/seccomp/profile"));
@@ -267,6 +301,8 @@ amounts(struct words *w)
 	if (t->nofile)
 		say(w, "Open files: %llu.", (unsigned long long)t->nofile);
 	begin(w, "Output");
+	if (!w->p->console)
+		say(w, "None reaches the caller: what it prints is thrown away.");
 	if (t->stdout_bytes == UINT64_MAX)
 		say(w, "All of it is kept.");
 	else
@@ -296,19 +332,6 @@ times(struct words *w)
 		say(w, "No limit by the clock.");
 }
 
-static const char *const layer_words[KN_LAYER_N] = {
-	[KN_LAYER_NAMESPACES] = "a view of the machine of its own",
-	[KN_LAYER_SECCOMP] = "the calls above",
-	[KN_LAYER_CAPABILITIES] = "no privileges",
-	[KN_LAYER_UID] = "a user of its own outside",
-	[KN_LAYER_LANDLOCK] = "the files once more",
-	[KN_LAYER_RLIMITS] = "amounts per process",
-	[KN_LAYER_CG_MEMORY] = "memory of all its processes",
-	[KN_LAYER_CG_PIDS] = "their number",
-	[KN_LAYER_CG_CPU] = "their processor time",
-	[KN_LAYER_MSEAL] = "shared memory that stays in place",
-};
-
 static unsigned
 layer_list(struct words *w, uint32_t bits, const char *head)
 {
@@ -317,7 +340,7 @@ layer_list(struct words *w, uint32_t bits, const char *head)
 		if (!(bits >> l & 1))
 			continue;
 		say(w, "%s", n++ ? "," : head);
-		say(w, "%s (%s)", kn_layer_name(l), layer_words[l]);
+		say(w, "%s", kn_layer_name(l));
 	}
 	if (n)
 		say(w, ".");
@@ -328,10 +351,9 @@ static void
 layers(struct words *w)
 {
 	begin(w, "Walls");
-	if (!layer_list(w, w->p->require, "Not run at all unless these hold:"))
+	if (!layer_list(w, w->p->require, "Not run unless these hold:"))
 		say(w, "None must hold.");
-	layer_list(
-	    w, w->p->allow_degraded, "May be weaker where the machine lacks it:");
+	layer_list(w, w->p->allow_degraded, "Weaker where the machine lacks it:");
 }
 
 char *
@@ -343,7 +365,7 @@ kn_policy_words(const struct kn_policy *p, const struct kn_book *b, const char *
 	w.f = open_memstream(&text, &n);
 	if (!w.f)
 		return NULL;
-	fprintf(w.f, "What a task can reach under %s (%.14s...)\n\n", name,
+	fprintf(w.f, "What a task can reach under %.60s (%.14s...)\n\n", name,
 	    kn_policy_hash(p));
 	files(&w);
 	network(&w);
@@ -352,6 +374,9 @@ kn_policy_words(const struct kn_policy *p, const struct kn_book *b, const char *
 	amounts(&w);
 	times(&w);
 	layers(&w);
+	/* Options need quotes that only the caller's shell knows. */
+	if (strstr(name, " -") || *name == '-')
+		name = "...";
 	fprintf(w.f,
 	    "\n\nWho decides about one call: knit-sandbox policy explain %s --call "
 	    "NAME\n"

@@ -95,7 +95,14 @@ for nr in (237, 462, 101, 425): # mbind, mseal, ptrace, io_uring_setup
 	"Docker's profile: threads start, its default is EPERM, what is newer ENOSYS, some stays refused"
 ks policy explain "$T/docker.json"
 like "$(out | tr -s ' \n' ' ')" "profile says which .*docker-20.10.json" "explain names the profile"
-at_most "$(out | wc -l)" 45 "and is one screen"
+ks policy explain judge
+at_most "$(out | wc -l)" 30 "explain judge: one screen"
+for w in "512 MiB" "10 seconds of the processor" "ended after 15 seconds" "Network *None" "At most 64" \
+	"33 end who tries: ptrace" "/task (32 MiB" "4 MiB are kept; a task that writes more is ended"; do
+	like "$(out | tr -s ' \n' ' ')" "$(printf %s "$w" | sed 's/(/[(]/')" "explain judge: $w"
+done
+ks policy explain --set /network/mode=host --set '/limits/task/memory=3M' --set '/filesystem/mounts=[{"bind":"/srv","mode":"rw"}]'
+like "$(out | tr -s ' \n' ' ')" "changes, outside too: /srv.*whatever it reaches.*Memory 3 MiB" "explain: what options change"
 printf '{"version":1,"seccomp":{"profile":{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[
  {"names":["frobnicate"],"action":"SCMP_ACT_ALLOW"}]}}}' >"$T/odd.json"
 ks policy check "$T/odd.json"
