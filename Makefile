@@ -65,7 +65,9 @@ prog_ldflags := $(if $(STATIC),$(patsubst -pie,-static-pie,$(ldflags)),$(ldflags
 # never sanitized. It has no thread area, so no stack protector, which would read one.
 stub_cflags := $(base) -O2 -U_FORTIFY_SOURCE -DKN_STUB -fno-pie -fno-stack-protector \
 	-fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections -Wconversion $(CFLAGS)
-stub_ldflags := -static -no-pie -nostdlib -Wl,--gc-sections,-z,noexecstack,-z,norelro,-z,noseparate-code
+# At a fixed place where other programs have nothing: the filters know its code by its address
+# (sandbox/filter.h).
+stub_ldflags := -static -no-pie -nostdlib -Wl,-Ttext-segment=0x5b4e0000 -Wl,--gc-sections,-z,noexecstack,-z,norelro,-z,noseparate-code
 
 # What a module's tasks run in: dynamic, of libc only; its exports are knit/task.h's.
 module_cflags := $(base) -Iinclude -O2 -D_FORTIFY_SOURCE=2 $(hard) -fvisibility=hidden \

@@ -16,7 +16,8 @@ enum {
 	BIND_MIN = 5 + 32, /* a bind's least size in the record */
 	BEGUN_TRIES = 8,
 	ALL_FLAGS = KN_BOOT_CGROUP_V2_MEM | KN_BOOT_CGROUP_V2_CPU | KN_BOOT_LANDLOCK |
-		    KN_BOOT_NEW_IPC | KN_BOOT_NEED_MSEAL | KN_BOOT_EGRESS,
+		    KN_BOOT_NEW_IPC | KN_BOOT_NEED_MSEAL | KN_BOOT_EGRESS |
+		    KN_BOOT_TELL,
 };
 
 const char *

@@ -5,6 +5,8 @@
  * finds its end as descriptor KN_STUB_SOCK_FD. Order of a worker's life:
  *
  *   supervisor -> stub  BOOT       once, first; fds in the order of enum kn_boot_fd
+ *   stub -> supervisor  LISTENER   once, before it is ready, if KN_BOOT_TELL: the
+ *                                  descriptor that tells of refused calls
  *   stub -> supervisor  BOOT_FAIL  instead of becoming ready; then the stub exits
  *   stub -> supervisor  EGRESS     once, before it is ready, if KN_BOOT_EGRESS: a
  * listening socket of the sandbox's own network
@@ -60,6 +62,7 @@ enum kn_msg_type {
 	KN_MSG_SIGNAL,
 	KN_MSG_WAKE,
 	KN_MSG_EGRESS,
+	KN_MSG_LISTENER,
 	KN_MSG_N
 };
 
@@ -153,6 +156,7 @@ enum kn_boot_flag {
 	KN_BOOT_NEW_IPC = 1 << 3, /* an IPC namespace per task (policy ipc: "task") */
 	KN_BOOT_NEED_MSEAL = 1 << 4, /* refuse to start where mseal is missing */
 	KN_BOOT_EGRESS = 1 << 5,     /* hand over a listening socket (EGRESS) */
+	KN_BOOT_TELL = 1 << 6,	     /* the worker's filter has a listener */
 };
 
 /* A bind that the supervisor resolved to a descriptor once: the stub checks that what

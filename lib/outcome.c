@@ -187,6 +187,8 @@ kn_lib_outcome_fill(struct kn_lib_outcome *l, struct kn_outcome *from)
 	from->files = NULL;
 	from->file_n = 0;
 	from->net = (struct kn_net_tally){ 0 };
+	from->refused = NULL;
+	from->refused_n = 0;
 	show(l, whole_one);
 }
 

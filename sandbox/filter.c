@@ -28,12 +28,14 @@ enum { LOW = 4, HIGH = 0 };
 struct program {
 	const struct kn_ftable *t;
 	const bool *stub;
+	const struct kn_filter_how *how;
 	bool cell;
 	struct kn_bpf b;
 	struct range {
 		uint32_t from;
 		const struct kn_fcall *call; /* whose decisions; NULL: ret */
 		uint32_t ret;
+		bool both; /* programs have it, each for other code */
 	} ranges[2 * KN_NR_MAX + 2];
 	size_t range_n;
 };
@@ -100,13 +102,25 @@ compare(struct kn_bpf *b, const struct kn_farg *a, uint32_t yes, uint32_t no)
 	return kn_bpf_load(b, high_at, next);
 }
 
+/* What the kernel is told to do: where refusals are told, to ask. */
+static uint32_t
+ret_of(const struct program *p, const struct kn_fentry *f)
+{
+	bool quiet = f->who == KN_FWHO_GUARD && kn_filter_guards[f->at].quiet;
+	if (p->how->tell && !p->cell && !quiet &&
+	    (f->ret & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO)
+		return SECCOMP_RET_USER_NOTIF;
+	return f->ret;
+}
+
 /* The decisions of one call, from the last to the first. */
 static uint32_t
-decisions(struct kn_bpf *b, const struct kn_fcall *c)
+decisions(struct program *p, const struct kn_fcall *c)
 {
-	uint32_t node = kn_bpf_ret(b, c->v[c->n - 1].ret);
+	struct kn_bpf *b = &p->b;
+	uint32_t node = kn_bpf_ret(b, ret_of(p, &c->v[c->n - 1]));
 	for (size_t i = c->n - 1; i-- > 0;) {
-		uint32_t yes = kn_bpf_ret(b, c->v[i].ret);
+		uint32_t yes = kn_bpf_ret(b, ret_of(p, &c->v[i]));
 		for (size_t j = c->v[i].arg_n; j-- > 0;)
 			yes = compare(b, &c->v[i].args[j], yes, node);
 		node = yes;
@@ -114,10 +128,29 @@ decisions(struct kn_bpf *b, const struct kn_fcall *c)
 	return node;
 }
 
+/* Is the call made by the stub's code? */
+static uint32_t
+by_stub(struct program *p, uint32_t yes, uint32_t no)
+{
+	const uint32_t ip =
+	    (uint32_t)offsetof(struct seccomp_data, instruction_pointer);
+	struct kn_bpf *b = &p->b;
+	uint32_t at = kn_bpf_jump(b, BPF_JGE, (uint32_t)p->how->stub_to, no, yes);
+	at = kn_bpf_jump(b, BPF_JGE, (uint32_t)p->how->stub_from, at, no);
+	at = kn_bpf_jump(b, BPF_JEQ, 0, kn_bpf_load(b, ip + LOW, at), no);
+	return kn_bpf_load(b, ip + HIGH, at);
+}
+
 static uint32_t
 leaf(struct program *p, const struct range *r)
 {
-	return r->call ? decisions(&p->b, r->call) : kn_bpf_ret(&p->b, r->ret);
+	if (!r->call)
+		return kn_bpf_ret(&p->b, r->ret);
+	uint32_t node = decisions(p, r->call);
+	if (!r->both)
+		return node;
+	uint32_t allow = kn_bpf_ret(&p->b, SECCOMP_RET_ALLOW);
+	return p->cell ? by_stub(p, node, allow) : by_stub(p, allow, node);
 }
 
 static uint32_t
@@ -138,12 +171,14 @@ range_of(const struct program *p, const struct kn_ftable *t, uint32_t nr)
 {
 	const struct kn_fcall *c = &t->calls[nr];
 	uint32_t mark = t->abi == KN_ABI_X32 ? KN_NR_X32 : 0;
-	struct range r = { nr | mark, NULL, SECCOMP_RET_ALLOW };
+	struct range r = { nr | mark, NULL, SECCOMP_RET_ALLOW, false };
 	bool stub = t->abi == KN_ABI_NATIVE && p->stub[nr];
-	if (stub != p->cell || kn_fcall_is_plain_allow(c))
+	bool both = stub && p->how->tell;
+	if ((stub != p->cell && !both) || kn_fcall_is_plain_allow(c))
 		return r;
-	if (c->n == 1)
-		r.ret = c->v[0].ret;
+	r.both = both;
+	if (c->n == 1 && !both)
+		r.ret = ret_of(p, &c->v[0]);
 	else
 		r.call = c;
 	return r;
@@ -185,13 +220,15 @@ static uint32_t
 arch_tree(struct program *p, const struct kn_ftable *t)
 {
 	const struct kn_ftable *x32 = t->other[KN_ABI_X32];
+	const struct kn_fentry none = { .ret = SECCOMP_RET_ERRNO | ENOSYS };
+	const struct kn_fentry beyond = kn_ftable_beyond(t);
 	const struct range no = { KN_NR_X32 + (x32 ? KN_NR_MAX : 0), NULL,
-		SECCOMP_RET_ERRNO | ENOSYS };
+		ret_of(p, &none), false };
 	p->range_n = 0;
 	add_table(p, t);
 	if (!p->cell) {
 		add_range(
-		    p, (struct range){ KN_NR_MAX, NULL, kn_ftable_beyond(t).ret });
+		    p, (struct range){ KN_NR_MAX, NULL, ret_of(p, &beyond), false });
 		if (x32)
 			add_table(p, x32);
 		if (t->abi == KN_ABI_NATIVE)
@@ -295,13 +332,13 @@ may_call(const struct kn_ftable *t, const char *name, uint64_t arg)
 }
 
 static int
-build(const struct kn_policy *policy, bool watched, struct kn_filter *out,
-    struct kn_err *e)
+build(const struct kn_policy *policy, const struct kn_filter_how *how,
+    struct kn_filter *out, struct kn_err *e)
 {
 	struct kn_ftable t;
 	bool stub[KN_NR_MAX];
 	struct kn_filter f = { 0 };
-	if (kn_ftable_init(&t, policy, watched, e) < 0)
+	if (kn_ftable_init(&t, policy, how->watched, e) < 0)
 		return -1;
 	kn_filter_stub_calls(stub);
 	leave_to_worker(&t, stub);
@@ -313,6 +350,7 @@ build(const struct kn_policy *policy, bool watched, struct kn_filter *out,
 	if (rc == 0) {
 		p[0].t = p[1].t = &t;
 		p[0].stub = p[1].stub = stub;
+		p[0].how = p[1].how = how;
 		p[1].cell = true;
 		rc = compile(&p[0], &f.worker_bpf, &f.worker_n, e);
 	}
@@ -321,6 +359,7 @@ build(const struct kn_policy *policy, bool watched, struct kn_filter *out,
 	free(p);
 	f.may_place = may_call(&t, "sched_setaffinity", 0);
 	f.may_name = may_call(&t, "prctl", PR_SET_NAME);
+	f.tells = how->tell;
 	kn_ftable_fini(&t);
 	if (rc < 0) {
 		kn_filter_fini(&f);
@@ -333,14 +372,25 @@ build(const struct kn_policy *policy, bool watched, struct kn_filter *out,
 int
 kn_filter_build(const struct kn_policy *p, struct kn_filter *out, struct kn_err *e)
 {
-	return build(p, false, out, e);
+	const struct kn_filter_how how = { 0 };
+
+	return build(p, &how, out, e);
 }
 
 int
 kn_filter_build_watched(
     const struct kn_policy *p, struct kn_filter *out, struct kn_err *e)
 {
-	return build(p, true, out, e);
+	const struct kn_filter_how how = { .watched = true };
+
+	return build(p, &how, out, e);
+}
+
+int
+kn_filter_build_how(const struct kn_policy *p, const struct kn_filter_how *how,
+    struct kn_filter *out, struct kn_err *e)
+{
+	return build(p, how, out, e);
 }
 
 void

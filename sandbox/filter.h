@@ -23,6 +23,7 @@ struct kn_filter {
 	void *worker_bpf, *cell_bpf; /* struct sock_filter arrays, owned */
 	uint32_t worker_n, cell_n;   /* instructions; checked <= 4096 */
 	bool may_name;		     /* and what it is called: prctl(PR_SET_NAME) */
+	bool tells;	/* the worker's has refusals that its listener is asked about */
 	bool may_place; /* a task may choose its CPU: sched_setaffinity of itself */
 };
 int kn_filter_build(const struct kn_policy *p, struct kn_filter *out, struct kn_err *e);
@@ -31,6 +32,19 @@ int kn_filter_build(const struct kn_policy *p, struct kn_filter *out, struct kn_
  * (memfd_create, shmget) answers ENOSYS, unless a rule names the call. */
 int kn_filter_build_watched(
     const struct kn_policy *p, struct kn_filter *out, struct kn_err *e);
+/* How a filter is to be made. */
+struct kn_filter_how {
+	bool watched;
+	/* Refused calls are told: where a program of ours would refuse a call it asks
+	 * the listener of the worker's filter, who has to answer as the policy says
+	 * (filter_told.h). What only the stub needs is allowed by the worker's to code
+	 * between these addresses, which is the stub's, and the cell's refuses it
+	 * there, untold: so a task that has code at the same place gains nothing. */
+	bool tell;
+	uint64_t stub_from, stub_to; /* below 4G */
+};
+int kn_filter_build_how(const struct kn_policy *p, const struct kn_filter_how *how,
+    struct kn_filter *out, struct kn_err *e);
 void kn_filter_fini(struct kn_filter *f);
 /* What a policy says about calls, as rules of which at most one matches: for who takes
  * rules without an order. `name` is valid during the call; an argument's bits under

@@ -30,8 +30,8 @@ kn_fcall_is_plain_allow(const struct kn_fcall *c)
 	return true;
 }
 
-static bool
-holds(const struct kn_farg *a, uint64_t v)
+bool
+kn_farg_holds(const struct kn_farg *a, uint64_t v)
 {
 	uint64_t x = a->value, y = a->value_two;
 	if (a->narrow) {
@@ -58,35 +58,53 @@ holds(const struct kn_farg *a, uint64_t v)
 	}
 }
 
+bool
+kn_fentry_holds(const struct kn_fentry *f, const uint64_t args[6])
+{
+	for (size_t j = 0; j < f->arg_n; j++)
+		if (!kn_farg_holds(&f->args[j], args[f->args[j].index]))
+			return false;
+	return true;
+}
+
+/* The table that has the calls of this architecture; NULL: they kill. */
+static const struct kn_ftable *
+of_arch(const struct kn_ftable *t, uint32_t arch)
+{
+	if (arch == AUDIT_ARCH_I386 && arch != t->arch && t->other[KN_ABI_I386])
+		return t->other[KN_ABI_I386];
+	return arch == t->arch ? t : NULL;
+}
+
+const struct kn_fcall *
+kn_ftable_list(const struct kn_ftable *t, uint32_t arch, uint32_t nr)
+{
+	t = of_arch(t, arch);
+	if (t && t->abi == KN_ABI_NATIVE && nr >= KN_NR_X32) {
+		t = t->other[KN_ABI_X32];
+		nr -= KN_NR_X32;
+	}
+	return t && nr < KN_NR_MAX ? &t->calls[nr] : NULL;
+}
+
 struct kn_fentry
 kn_ftable_find(
     const struct kn_ftable *t, uint32_t arch, uint32_t nr, const uint64_t args[6])
 {
-	const struct kn_fentry none = { .ret = SECCOMP_RET_ERRNO | ENOSYS,
-		.who = KN_FWHO_ABI };
-	if (arch == AUDIT_ARCH_I386 && arch != t->arch && t->other[KN_ABI_I386])
-		t = t->other[KN_ABI_I386];
-	if (arch != t->arch)
+	const struct kn_fcall *c = kn_ftable_list(t, arch, nr);
+	t = of_arch(t, arch);
+	if (!t)
 		return (struct kn_fentry){ .ret = SECCOMP_RET_KILL_PROCESS,
 			.who = KN_FWHO_ABI };
-	if (t->abi == KN_ABI_NATIVE && nr >= KN_NR_X32) {
-		/* x32: the same calls by other numbers. And -1, which a tracer leaves.
-		 */
-		if (!t->other[KN_ABI_X32] || nr >= KN_NR_X32 + KN_NR_MAX)
-			return none;
-		t = t->other[KN_ABI_X32];
-		nr -= KN_NR_X32;
-	}
-	if (nr >= KN_NR_MAX)
+	/* x32: the same calls by other numbers. And -1, which a tracer leaves. */
+	if (!c && t->abi == KN_ABI_NATIVE && nr >= KN_NR_X32)
+		return (struct kn_fentry){ .ret = SECCOMP_RET_ERRNO | ENOSYS,
+			.who = KN_FWHO_ABI };
+	if (!c)
 		return kn_ftable_beyond(t);
-	const struct kn_fcall *c = &t->calls[nr];
-	for (size_t i = 0; i < c->n; i++) {
-		bool all = true;
-		for (size_t j = 0; j < c->v[i].arg_n && all; j++)
-			all = holds(&c->v[i].args[j], args[c->v[i].args[j].index]);
-		if (all)
+	for (size_t i = 0; i < c->n; i++)
+		if (kn_fentry_holds(&c->v[i], args))
 			return c->v[i];
-	}
 	return (struct kn_fentry){ .ret = t->unlisted };
 }
 

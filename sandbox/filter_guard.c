@@ -84,7 +84,7 @@ const struct kn_guard kn_filter_guards[] = {
 		"Gives away pages that stay writable; a history of holes, no users." },
 
 	/* glibc falls back to clone(), whose flags a filter can see. */
-	{ N("clone3"), ENOSYS,
+	{ N("clone3"), ENOSYS, .quiet = true,
 	    .why = "Its flags are in memory, out of a filter's sight." },
 	{ N("clone"), 0, MASK1(CLONE_FLAGS_ARG, NEW_BITS, 0), .why = "" },
 	{ N("clone"), EPERM,
@@ -100,7 +100,7 @@ const struct kn_guard kn_filter_guards[] = {
 	{ N("vm86", "vm86old"), EPERM,
 	    .why = "Runs 16-bit code by a rarely tested door." },
 
-	{ N("openat2"), ENOSYS,
+	{ N("openat2"), ENOSYS, .quiet = true,
 	    .why = "Its mode is in memory, out of a filter's sight." },
 	{ N("chmod", "fchmod"), 0, MASK1(1, SUID_BITS, 0), .why = "" },
 	{ N("fchmodat", "fchmodat2"), 0, MASK1(2, SUID_BITS, 0), .why = "" },

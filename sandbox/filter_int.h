@@ -8,6 +8,7 @@
  *   filter_groups.c  the named groups
  *   filter_names.c   numbers of calls; which arguments the kernel reads as 32 bits
  *   filter_abi.c     the other ABIs of this machine: x32, i386
+ *   filter_told.c    a call that was refused -> by what, and what would allow it
  *   filter_explain.c which rule, guard or group decides about one call
  *   filter_run.c     what a program answers, as the kernel reads it
  *   filter_export.c  the decisions as rules that need no order
@@ -88,6 +89,8 @@ struct kn_guard {
 	size_t arg_n;
 	struct kn_seccomp_arg args[2]; /* all must hold */
 	const char *why;
+	bool quiet; /* refused at each start of a thread or so, and nobody minds: not
+		       told of (filter_told.h) */
 };
 /* In order; the first row that matches decides. */
 extern const struct kn_guard kn_filter_guards[];
@@ -146,6 +149,11 @@ uint32_t kn_ftable_decide(
 /* The same, with who says so (and nothing of its conditions where nobody names it). */
 struct kn_fentry kn_ftable_find(
     const struct kn_ftable *t, uint32_t arch, uint32_t nr, const uint64_t args[6]);
+/* The list that decides; NULL: none has the number. */
+const struct kn_fcall *kn_ftable_list(
+    const struct kn_ftable *t, uint32_t arch, uint32_t nr);
+bool kn_fentry_holds(const struct kn_fentry *f, const uint64_t args[6]);
+bool kn_farg_holds(const struct kn_farg *a, uint64_t v);
 /* What numbers above all lists get. */
 struct kn_fentry kn_ftable_beyond(const struct kn_ftable *t);
 /* An action as the kernel takes it. */

@@ -16,7 +16,7 @@
 enum { FILES_N = 1000 };
 
 static uint32_t
-boot_flags(const struct kn_launcher *l)
+boot_flags(const struct kn_launcher *l, const struct kn_filter *f)
 {
 	uint32_t flags = 0;
 
@@ -25,6 +25,8 @@ boot_flags(const struct kn_launcher *l)
 		flags |= KN_BOOT_LANDLOCK;
 	if (l->layers.state[KN_LAYER_MSEAL] == KN_LAYER_ENFORCED)
 		flags |= KN_BOOT_NEED_MSEAL;
+	if (f->tells)
+		flags |= KN_BOOT_TELL;
 	if (l->policy->pool.ipc == KN_IPC_TASK)
 		flags |= KN_BOOT_NEW_IPC;
 	if (l->policy->network == KN_NET_ALLOW)
@@ -87,7 +89,7 @@ kn_launch_boot(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 		.worker = w,
 		.incarnation = incarnation,
 		.layout = l->layout,
-		.flags = boot_flags(l),
+		.flags = boot_flags(l, f),
 		.worker_n = l->worker_n,
 		.pids_overhead = KN_LAUNCH_PIDS_OVERHEAD,
 		.mem_overhead = KN_LAUNCH_MEM_OVERHEAD,

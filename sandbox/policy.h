@@ -213,6 +213,7 @@ struct kn_policy {
 		size_t profile_n;
 		const char *const *notes; /* what was passed over in it */
 		size_t note_n;
+		bool explain; /* tell of refused calls */
 	} seccomp;
 	enum kn_landlock landlock;
 	enum kn_permissions permissions;

@@ -245,7 +245,10 @@ const struct kn_key kn_policy_keys[] = {
 	PROFILE("/seccomp/profile",
 	    "A profile of OCI runtimes or Docker as it stands, or the name of a file "
 	    "with one: what it allows stands in place of the groups."),
-	LATER("/seccomp/explain", ""),
+	BOOL("/seccomp/explain",
+	    "Whether calls that are refused are told in the result, with what would "
+	    "allow them.",
+	    AT(seccomp.explain)),
 
 	WORD("/landlock", WORDS("auto", "on", "off"),
 	    "\"auto\": where the kernel has it. \"on\": or refuse to run.",

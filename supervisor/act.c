@@ -58,6 +58,7 @@ fresh(struct kn_wk *w, uint32_t incarnation)
 	w->index = index;
 	w->incarnation = incarnation;
 	w->lw = (struct kn_launched)KN_LAUNCHED_NONE;
+	w->listener.fd = -1;
 	w->w_sock.fd = w->w_pid.fd = w->w_err.fd = w->w_bell.fd = -1;
 	if (s->module) {
 		kn_resident_fresh(w);
@@ -90,9 +91,7 @@ boot(struct kn_wk *w, struct kn_err *e)
 		return -1;
 	/* once for all workers */
 	if (!s->filter_built) {
-		if ((memory == KN_LAYER_DEGRADED
-			    ? kn_filter_build_watched(s->policy, &s->filter, e)
-			    : kn_filter_build(s->policy, &s->filter, e)) < 0)
+		if (kn_refused_filter(s, memory == KN_LAYER_DEGRADED, e) < 0)
 			return kn_err_wrap(e, "system call filter");
 		s->filter_built = true;
 		KN_LOG(&s->log, KN_NS_POLICY, KN_LOG_POOL,
@@ -195,6 +194,7 @@ kn_act_release(struct kn_wk *w)
 {
 	kn_view_close(w);
 	kn_egress_release(w);
+	kn_refused_end(w);
 	if (w->sup->module)
 		kn_resident_free(w);
 	w->live = false;
@@ -216,6 +216,8 @@ act_publish(struct kn_sup *s, const struct kn_action *a)
 		kn_files_drop(e);
 	else if (e->task->limits.cpu_ms)
 		s->cpu_limits = true;
+	if (e->heard) /* of an attempt that was lost */
+		kn_refused_forget(e);
 	e->gen = a->gen;
 	e->attempt = a->attempt;
 	e->claimed = e->has_result = false;

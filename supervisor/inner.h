@@ -3,7 +3,8 @@
  * Who does what: sup.c the public calls; turn.c the loop and the core's turns; act.c
  * actions -> the world; view.c one worker's lane and socket -> events; stream.c a
  * task's pipes, captured; relay.c a single command's streams (hasty.c: its terminal);
- * files.c descriptors of kept files; outcome.c what is answered; room.c how many
+ * files.c descriptors of kept files;
+ * refused.c calls that are refused; outcome.c what is answered; room.c how many
  * workers there is room for; signals.c all that touches signals.
  */
 #ifndef KN_SUPERVISOR_INNER_H
@@ -20,6 +21,7 @@
 #include "ipc/lane.h"
 #include "ipc/payload.h"
 #include "sandbox/filter.h"
+#include "sandbox/filter_told.h"
 #include "sandbox/launch.h"
 #include "supervisor/capture.h"
 #include "supervisor/core/pool.h"
@@ -101,6 +103,7 @@ struct kn_entry {
 	struct kn_net_tally net; /* mode allow: what its attempts asked for */
 	uint64_t file_bytes;	 /* of those that will be read */
 	struct kn_io io;
+	struct kn_heard *heard; /* refused calls; NULL: none */
 	struct kn_job_result result;
 	struct kn_entry *late_next, *late_prev; /* published, pipes not watched yet */
 	uint64_t late_ns;			/* when they will be; 0: not listed */
@@ -108,6 +111,14 @@ struct kn_entry {
 
 struct kn_untold {
 	uint32_t task, gen;
+};
+
+/* The listener of a worker's filter (refused.c). */
+struct kn_refused_wk {
+	struct kn_watch w;
+	int fd;		  /* -1: none */
+	uint64_t rest_ns; /* it is not looked at before; 0: it is */
+	uint64_t loose;	  /* calls of no task */
 };
 
 struct kn_wk {
@@ -146,6 +157,7 @@ struct kn_wk {
 	uint32_t staged;   /* calls in its lane that are not on offer yet */
 	uint32_t host_cpu; /* that it was told: 1 + number */
 	bool to_wake; /* something was published to a resident: look if it sleeps */
+	struct kn_refused_wk listener;
 	struct kn_resident_wk res;   /* kind module */
 	struct kn_eg_worker *egress; /* mode allow: its way out, once it has one */
 	struct kn_err boot_err;	     /* BOOT could not be sent, or BOOT_FAIL came */
@@ -194,6 +206,9 @@ struct kn_sup {
 	struct kn_launcher *launcher;
 	struct kn_filter filter;
 	bool filter_built, loop_open, arena_open;
+	bool tell; /* of refused calls */
+	struct kn_told *told;
+	uint64_t listener_rests; /* workers whose listener rests */
 	struct kn_pool *pool;
 	struct kn_action *actions;
 	struct kn_queue events, replies;
@@ -344,6 +359,8 @@ void kn_view_look_claims(struct kn_wk *w);
 void kn_view_tell_claims(struct kn_wk *w);
 bool kn_view_begun(struct kn_wk *w, struct kn_entry *e);
 void kn_view_violation(struct kn_wk *w, const char *field);
+/* The stub says that it is up: its listener is there, or it is in violation. */
+void kn_view_listening(struct kn_wk *w);
 struct kn_entry *kn_view_entry(struct kn_wk *w, uint32_t task, uint32_t gen);
 
 /* sock.c */
@@ -394,6 +411,19 @@ void kn_relay_close(struct kn_sup *s);
 int kn_files_take(struct kn_entry *e, const uint8_t *body, size_t n, int *fds_own,
     int fd_n, const char **out_field);
 void kn_files_drop(struct kn_entry *e);
+
+/* refused.c */
+/* Are refused calls told of? -1: that was asked for and cannot be. */
+int kn_refused_open(struct kn_sup *s, struct kn_err *e);
+/* s->filter, and what explains its refusals. */
+int kn_refused_filter(struct kn_sup *s, bool watched, struct kn_err *e);
+void kn_refused_close(struct kn_sup *s); /* the filter too */
+/* The stub's LISTENER message. Returns the bad field, or NULL. */
+const char *kn_refused_take(struct kn_wk *w, int fd_own);
+void kn_refused_timer(struct kn_wk *w, uint64_t now_ns);
+void kn_refused_end(struct kn_wk *w);
+void kn_refused_fill(struct kn_entry *e, struct kn_outcome *o);
+void kn_refused_forget(struct kn_entry *e);
 
 /* room.c: as many workers as the limit of open files has room for. -1: not even one. */
 int kn_room_for_workers(struct kn_sup *s, uint32_t *workers, struct kn_err *e);

@@ -21,6 +21,8 @@ free_entry(struct kn_entry *e)
 		kn_files_drop(e);
 	}
 	kn_net_tally_fini(&e->net);
+	if (e->heard)
+		kn_refused_forget(e);
 	e->task = NULL;
 	e->state = KN_ENTRY_FREE;
 	e->worker = -1;
@@ -163,6 +165,8 @@ kn_outcome_answer(struct kn_entry *e)
 		o.out.truncated = o.out.total > t->limits.stdout_bytes;
 		o.err.truncated = o.err.total > t->limits.stderr_bytes;
 	}
+	if (e->heard)
+		kn_refused_fill(e, &o);
 	o.files = e->files;
 	o.file_n = e->file_n;
 	e->files = NULL;

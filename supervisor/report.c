@@ -14,6 +14,7 @@
 #include "supervisor/base64.h"
 #include "supervisor/report_files.h"
 #include "supervisor/report_net.h"
+#include "supervisor/report_refused.h"
 #include "supervisor/value_json.h"
 
 enum { PRECISION = 12 }; /* digits of a number: 18.2, not 18.199999999999999 */
@@ -275,6 +276,7 @@ kn_report_result(const struct kn_report *rep, const char *id, uint64_t line,
 		r |= set(root, "error", kn_value_error_to_json(&o->value));
 	else
 		r |= set(root, "error", o->error[0] ? words(o->error) : json_null());
+	r |= kn_report_refused(root, o);
 	if (known)
 		r |= set_usage(root, rep, o);
 	if (o->has_net)

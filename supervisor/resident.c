@@ -300,6 +300,11 @@ on_pong(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
 		stub_lies(w, "stub.ping");
 		return;
 	}
+	kn_view_listening(w);
+	if (w->bad) {
+		r->bad = true;
+		return;
+	}
 	r->ready = true;
 	KN_LOG(&w->sup->log, KN_NS_LIFECYCLE, (int)w->index,
 	    "sandbox pid=%d after=%lluus", (int)w->lw.proc.pid,

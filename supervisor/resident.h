@@ -149,6 +149,8 @@ void kn_rest_timer(struct kn_wk *w, uint64_t now_ns);
 void kn_rest_end(struct kn_wk *w);
 
 /* resident_say.c */
+/* A line of ours among what the module prints. */
+void kn_say_note(struct kn_wk *w, const char *text);
 int kn_say_open(struct kn_wk *w, struct kn_say_stream *p, int fd_own, struct kn_err *e);
 void kn_say_drain(struct kn_wk *w, struct kn_say_stream *p);
 uint64_t kn_say_due(const struct kn_resident_wk *r); /* 0: never */

@@ -59,6 +59,12 @@ show(struct kn_wk *w, const char *text, size_t n)
 		w->res.unread++;
 }
 
+void
+kn_say_note(struct kn_wk *w, const char *text)
+{
+	show(w, text, strlen(text));
+}
+
 static uint64_t
 cap_of(const struct kn_wk *w, const struct kn_say_stream *p)
 {

@@ -19,9 +19,9 @@ enum {
 	 * open while it goes on. */
 	POOL_FDS = 22,
 	POOL_TREE_FDS = 2,
-	/* A worker's socket, pidfd, stderr, bell and slice; three pipes for each task
-	 * in its lane. */
-	WORKER_FDS = 9 + 3 * KN_LANE_DEPTH,
+	/* A worker's socket, pidfd, stderr, bell, slice and listener; three pipes for
+	 * each task in its lane. */
+	WORKER_FDS = 10 + 3 * KN_LANE_DEPTH,
 	WORKER_TREE_FDS = 3,
 	BIND_FDS = 2,
 	WORKER_FDS_AT_MOST = WORKER_FDS + WORKER_TREE_FDS * KN_CGROUP_TREES_MAX,

@@ -86,10 +86,21 @@ on_egress(struct kn_wk *w, const struct kn_msg *m, int *fds, int n)
 }
 
 static void
+on_listener(struct kn_wk *w, const struct kn_msg *m, int *fds, int n)
+{
+	const char *bad =
+	    n == 1 && !m->bytes ? kn_refused_take(w, kn_fd_take(&fds[0])) : "listener";
+
+	if (bad)
+		kn_view_violation(w, bad);
+}
+
+static void
 on_message(struct kn_wk *w, size_t got, int *fds, int fd_n)
 {
 	uint32_t allowed = booted(w) ? 1u << KN_MSG_PTY | 1u << KN_MSG_FILES
-				     : 1u << KN_MSG_BOOT_FAIL | 1u << KN_MSG_EGRESS;
+				     : 1u << KN_MSG_BOOT_FAIL | 1u << KN_MSG_EGRESS |
+					   1u << KN_MSG_LISTENER;
 	const uint8_t *body;
 	struct kn_msg m;
 
@@ -100,6 +111,8 @@ on_message(struct kn_wk *w, size_t got, int *fds, int fd_n)
 		on_boot_fail(w, &m, body);
 	else if (m.type == KN_MSG_EGRESS)
 		on_egress(w, &m, fds, fd_n);
+	else if (m.type == KN_MSG_LISTENER)
+		on_listener(w, &m, fds, fd_n);
 	else if (m.type == KN_MSG_FILES)
 		on_files(w, &m, body, fds, fd_n);
 	else

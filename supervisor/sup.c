@@ -111,7 +111,7 @@ alloc_tables(struct kn_sup *s, const struct kn_pool_config *c, struct kn_err *e)
 		s->wk[i].sup = s;
 		s->wk[i].index = i;
 		s->wk[i].lw = (struct kn_launched)KN_LAUNCHED_NONE;
-		s->wk[i].held_sock = -1;
+		s->wk[i].held_sock = s->wk[i].listener.fd = -1;
 	}
 	for (uint32_t i = s->task_max; i-- > 0;) {
 		struct kn_entry *n = &s->entry[i];
@@ -239,7 +239,7 @@ kn_sup_open(const struct kn_policy *p, const struct kn_host *h,
 		goto fail;
 	workers = choose_workers(p, h, o);
 	raise_nofile(s);
-	if (kn_room_for_workers(s, &workers, e) < 0 ||
+	if (kn_refused_open(s, e) < 0 || kn_room_for_workers(s, &workers, e) < 0 ||
 	    kn_share_choose(s, workers, e) < 0)
 		goto fail;
 	s->task_max = o->window ? o->window : workers * WINDOW_PER_WORKER;
@@ -381,6 +381,7 @@ close_fds(struct kn_sup *s)
 		kn_stream_reset(e);
 		kn_files_drop(e);
 		kn_net_tally_fini(&e->net);
+		kn_refused_forget(e);
 	}
 }
 
@@ -399,8 +400,7 @@ kn_sup_close(struct kn_sup *s)
 	kn_egress_close(s);
 	if (s->loop_open)
 		kn_loop_close(&s->loop);
-	if (s->filter_built)
-		kn_filter_fini(&s->filter);
+	kn_refused_close(s);
 	kn_module_close(s);
 	kn_share_close(s);
 	if (s->launcher)

@@ -32,6 +32,12 @@ struct kn_sup_callbacks {
 	 */
 	void (*lost)(void *ctx, struct kn_task *t, int sys);
 };
+/* Learning: calls that nothing in the policy allows are let through and told with the
+ * result; so are those of these names that something refuses. For one trusted task. */
+struct kn_sup_learn {
+	const char *const *grant;
+	size_t grant_n;
+};
 struct kn_sup_options {
 	uint32_t workers; /* 0: policy, else machine */
 	uint32_t window;  /* tasks accepted at one time; 0: a default from workers */
@@ -51,6 +57,7 @@ struct kn_sup_options {
 	/* The process is somebody else's (kn_sup_turn()): its limits and what it does
 	 * about signals stay as they are. Who turns has SIGPIPE and SIGXFSZ blocked. */
 	bool embedded;
+	const struct kn_sup_learn *learn; /* NULL: nothing is let through */
 	/* Kind module: the module's environment ("K=V"), borrowed until open returns;
 	 * NULL: what the policy makes of the caller's. */
 	const char *const *env;

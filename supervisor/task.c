@@ -127,4 +127,11 @@ kn_outcome_fini(struct kn_outcome *o)
 	free(o->files);
 	o->files = NULL;
 	o->file_n = 0;
+	for (size_t i = 0; o->refused && i < o->refused_n; i++) {
+		free(o->refused[i].allow);
+		free(o->refused[i].by);
+	}
+	free(o->refused);
+	o->refused = NULL;
+	o->refused_n = 0;
 }

@@ -124,6 +124,17 @@ struct kn_outcome_file {
 	uint32_t mode;	/* permission bits & 0777 */
 	uint64_t print; /* of the name; the supervisor's own */
 };
+/* A kind of system call that was refused: the first of them. */
+struct kn_refused {
+	char name[48];
+	unsigned arg_n;
+	int64_t args[6];
+	uint64_t count;
+	unsigned errno_ret;
+	bool let;    /* learning: it was made after all */
+	char *allow; /* a rule as JSON; NULL: nothing would */
+	char *by;
+};
 struct kn_outcome {
 	enum kn_verdict verdict;
 	bool started;  /* exit_code or signal is meaningful */
@@ -132,6 +143,9 @@ struct kn_outcome {
 	struct kn_capture out, err;
 	struct kn_outcome_file *files;
 	size_t file_n;
+	struct kn_refused *refused;
+	size_t refused_n;
+	uint64_t refused_more; /* calls of yet other kinds */
 	uint64_t wall_us, cpu_us, user_us, system_us, queue_us;
 	uint64_t max_rss, memory_peak, pids_peak;
 	/* Of a call: what it returned, or KN_TYPE_ERROR (kn_call_error_decode()).

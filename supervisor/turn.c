@@ -203,6 +203,8 @@ own_timers(struct kn_sup *s, uint64_t now)
 		kn_rest_timer(&s->wk[i], now);
 	for (uint32_t i = 0; s->cpu_limits && i < s->worker_n; i++)
 		kn_call_cpu_timer(&s->wk[i], now);
+	for (uint32_t i = 0; s->listener_rests && i < s->worker_n; i++)
+		kn_refused_timer(&s->wk[i], now);
 	if (s->flush_by_ns && s->flush_by_ns <= now)
 		kn_relay_abandon(s);
 	if (s->tick_ns && s->tick_ns <= now) {
@@ -300,6 +302,7 @@ next_deadline(struct kn_sup *s, uint64_t now)
 			earliest(&d, kn_rest_due(w, now));
 		if (s->cpu_limits)
 			earliest(&d, kn_call_cpu_due(w, now));
+		earliest(&d, w->listener.rest_ns);
 		waiting |= w->outstanding > 0;
 	}
 	s->watchdog_ns = waiting ? now + KN_DOORBELL_MS * KN_MS_NS : 0;

@@ -52,6 +52,11 @@ kn_errno_name(int sys, char buf[16])
 		{ ENODEV, "ENODEV" },
 		{ ENXIO, "ENXIO" },
 		{ EUSERS, "EUSERS" },
+		{ EAFNOSUPPORT, "EAFNOSUPPORT" },
+		{ EPROTONOSUPPORT, "EPROTONOSUPPORT" },
+		{ EOPNOTSUPP, "EOPNOTSUPP" },
+		{ ECONNREFUSED, "ECONNREFUSED" },
+		{ ENETUNREACH, "ENETUNREACH" },
 	};
 
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

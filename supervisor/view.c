@@ -171,6 +171,17 @@ kn_view_ready(struct kn_wk *w)
 		kn_share_ready(w);
 }
 
+/* It was sent before the answer to the ping. */
+void
+kn_view_listening(struct kn_wk *w)
+{
+	if (!w->sup->tell || w->listener.fd >= 0 || w->bad)
+		return;
+	kn_view_socket(w);
+	if (w->listener.fd < 0)
+		kn_view_violation(w, "listener.missing");
+}
+
 static void
 on_pong(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
 {
@@ -187,6 +198,7 @@ on_pong(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
 		kn_view_socket(w);
 	if (!w->bad && w->sup->egress && !w->egress)
 		kn_view_violation(w, "egress.missing");
+	kn_view_listening(w);
 	if (!w->bad)
 		kn_view_ready(w);
 }

@@ -231,6 +231,34 @@ set_limits(struct kn_stub *s, const char **out_what)
 	return 0;
 }
 
+/* To the supervisor, and out of our hands before anything untrusted could use it. */
+static int
+hand_over(const struct kn_stub *s, int listener)
+{
+	const struct kn_msg m = { .type = KN_MSG_LISTENER };
+	int r = kn_fd_send(s->sock, &m, sizeof m, &listener, 1, 0) < 0 ? -errno : 0;
+
+	close(listener);
+	return r;
+}
+
+static int
+set_filter(struct kn_stub *s, const struct kn_boot *b)
+{
+	const char *what = NULL;
+	int listener = -1, r;
+
+	if (b->cell_bpf_n == 0)
+		return fail(s, KN_BSTEP_FILTER, EINVAL, "no cell filter");
+	r = kn_wall_first_filter(
+	    b->worker_bpf, b->worker_bpf_n, b->flags & KN_BOOT_TELL ? &listener : NULL);
+	if (r == 0 && listener >= 0) {
+		what = "its listener";
+		r = hand_over(s, listener);
+	}
+	return r < 0 ? fail(s, KN_BSTEP_FILTER, r, what) : 0;
+}
+
 static int
 set_walls(struct kn_stub *s, const struct kn_boot *b)
 {
@@ -249,10 +277,7 @@ set_walls(struct kn_stub *s, const struct kn_boot *b)
 	r = set_limits(s, &what);
 	if (r < 0)
 		return fail(s, KN_BSTEP_RLIMIT, r, what);
-	if (b->cell_bpf_n == 0)
-		return fail(s, KN_BSTEP_FILTER, EINVAL, "no cell filter");
-	r = kn_wall_first_filter(b->worker_bpf, b->worker_bpf_n);
-	return r < 0 ? fail(s, KN_BSTEP_FILTER, r, NULL) : 0;
+	return set_filter(s, b);
 }
 
 /* Whole pages between two addresses. */

@@ -9,6 +9,10 @@
 
 #include "sandbox/stub/sys.h"
 
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+
 enum { CAP_MAX = 63 };
 
 static int
@@ -96,7 +100,7 @@ kn_wall_no_new_privs(void)
 }
 
 static int
-load_filter(const struct sock_filter *prog, uint32_t n)
+load_filter(const struct sock_filter *prog, uint32_t n, unsigned long flags)
 {
 	struct {
 		unsigned short len;
@@ -105,16 +109,30 @@ load_filter(const struct sock_filter *prog, uint32_t n)
 
 	if (n == 0 || n > BPF_MAXINSNS)
 		return -EINVAL;
-	return (int)KN_SYS3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &p);
+	return (int)KN_SYS3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &p);
+}
+
+/* Once the listener has taken a call, a signal that does not kill its caller waits too,
+ * where the kernel can do that (5.19); else the call begins anew, and is told again. */
+static int
+load_telling(const struct sock_filter *prog, uint32_t n)
+{
+	int r = load_filter(prog, n,
+	    SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+
+	return r == -EINVAL ? load_filter(prog, n, SECCOMP_FILTER_FLAG_NEW_LISTENER)
+			    : r;
 }
 
 int
-kn_wall_first_filter(const struct sock_filter *prog, uint32_t n)
+kn_wall_first_filter(const struct sock_filter *prog, uint32_t n, int *out_listener)
 {
-	long r = load_filter(prog, n);
+	long r = out_listener ? load_telling(prog, n) : load_filter(prog, n, 0);
 
 	if (r < 0)
 		return (int)r;
+	if (out_listener)
+		*out_listener = (int)r;
 	r = KN_SYS5(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
 	return r < 0 ? (int)r : r == SECCOMP_MODE_FILTER ? 0 : -EPERM;
 }
@@ -122,7 +140,7 @@ kn_wall_first_filter(const struct sock_filter *prog, uint32_t n)
 int
 kn_wall_cell_filter(const struct sock_filter *prog, uint32_t n)
 {
-	long r = load_filter(prog, n);
+	long r = load_filter(prog, n, 0);
 
 	if (r < 0)
 		return (int)r;

@@ -27,8 +27,9 @@ int kn_wall_stub_caps_verify(void);
 int kn_wall_cell_caps(void);
 
 int kn_wall_no_new_privs(void); /* set it, and look */
-/* The first filter of a process: and the kernel says that it has one. */
-int kn_wall_first_filter(const struct sock_filter *prog, uint32_t n);
+/* The first filter of a process: and the kernel says that it has one. out_listener:
+ * NULL, or its listener is wanted. */
+int kn_wall_first_filter(const struct sock_filter *prog, uint32_t n, int *out_listener);
 /* A cell's, upon the worker's: and it answers. */
 int kn_wall_cell_filter(const struct sock_filter *prog, uint32_t n);
 

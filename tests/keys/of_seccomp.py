@@ -108,6 +108,13 @@ def a_profile_decides():
     is_errno(p, 43, "getpriority", 0, 0)
 
 
+@key("/seccomp/explain")
+def refused_calls_are_told():
+    r = batch(seccomp(explain=True), [task("a", "/usr/bin/python3", "-S", "-c",
+                                           "import ctypes; ctypes.CDLL(None).syscall(%d, 0, 0)" % nr("io_setup"))])
+    want([x["call"] for x in r.by["a"].get("refused", [])] == ["io_setup"], r)
+
+
 @key("/seccomp/architectures", "/seccomp/architectures/*")
 def calls_of_another_abi_where_it_is_named():
     if os.uname().machine != "x86_64":
