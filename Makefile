@@ -384,6 +384,11 @@ check-keys: all $(B)/fault/knit-sandbox-drop $(module_test_so)
 stress: $(stress_bin)
 	@for t in $(stress_bin); do echo "== $$t"; $$t || exit 1; done
 
+# The probes under each policy and launcher, one table. P= policies.
+.PHONY: probe-matrix
+probe-matrix: all $(probe_bin) $(hostile_bin)
+	@B=$(abspath $(B)) sh tests/probes/matrix.sh $(P)
+
 .PHONY: demo examples
 demo: all
 	sh examples/judge/demo.sh $(B)/knit-sandbox

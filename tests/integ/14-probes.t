@@ -70,5 +70,10 @@ p cpu-timeout '' "--cpu-time $(scaled 200)ms --timeout $(scaled 20)s" spin --spl
 at_least "$(js "$T/report" 'int(L[0]["usage"]["cpu_ms"])')" "$(scaled 195)" "spin --split: a killed task's account is whole"
 at_most "$(js "$T/report" 'int(L[0]["usage"]["cpu_ms"])')" "$(scaled 1000)" "spin --split: stopped near its limit"
 
+# ---- all of them, under each preset and launcher ----
+B=$B sh "$t_top/tests/probes/matrix.sh" >"$T/matrix" 2>&1
+is $? 0 "no probe gets out, and no launcher differs from another"
+diag "$(cat "$T/matrix")"
+
 left_after "probes"
 done_testing
