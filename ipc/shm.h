@@ -115,13 +115,19 @@ kn_shm_cas64_acqrel(uint64_t *p, uint64_t *expected, uint64_t desired)
 static inline void
 kn_shm_words_store_release(void *dst, const void *src, size_t n)
 {
-	uint64_t *to = dst;
+	uint64_t *to = dst, word;
 	const uint8_t *from = src;
 
-	for (size_t at = 0; at < n; at += 8) {
-		uint64_t word = 0;
-		memcpy(&word, from + at, n - at < 8 ? n - at : 8);
+	/* Whole words apart from the last: a length that is not known is ten
+	 * instructions a word. */
+	for (; n >= sizeof word; n -= sizeof word, from += sizeof word) {
+		memcpy(&word, from, sizeof word);
 		__atomic_store_n(to++, word, __ATOMIC_RELEASE);
+	}
+	if (n > 0) {
+		word = 0;
+		memcpy(&word, from, n);
+		__atomic_store_n(to, word, __ATOMIC_RELEASE);
 	}
 }
 
@@ -132,10 +138,15 @@ kn_shm_words_load_acquire(void *dst, const void *src, size_t n)
 {
 	const uint64_t *from = src;
 	uint8_t *to = dst;
+	uint64_t word;
 
-	for (size_t at = 0; at < n; at += 8) {
-		uint64_t word = __atomic_load_n(from++, __ATOMIC_ACQUIRE);
-		memcpy(to + at, &word, n - at < 8 ? n - at : 8);
+	for (; n >= sizeof word; n -= sizeof word, to += sizeof word) {
+		word = __atomic_load_n(from++, __ATOMIC_ACQUIRE);
+		memcpy(to, &word, sizeof word);
+	}
+	if (n > 0) {
+		word = __atomic_load_n(from, __ATOMIC_ACQUIRE);
+		memcpy(to, &word, n);
 	}
 }
 
