@@ -247,6 +247,12 @@ kn_submit_pending(const struct kn_slice *sl)
 	return pub ^ bits_of(word);
 }
 
+void
+kn_submit_expect(const struct kn_slice *sl, unsigned cursor)
+{
+	__builtin_prefetch(&sl->submit_slots[cursor % KN_SLOTS].head);
+}
+
 int
 kn_submit_claim_many(const struct kn_slice *sl, unsigned *cursor, unsigned max,
     struct kn_slot out[KN_SLOTS])
@@ -318,6 +324,12 @@ kn_return_pending(const struct kn_return_rx *r, const struct kn_slice *sl)
 	       r->retired;
 }
 
+void
+kn_return_expect(const struct kn_return_rx *r, const struct kn_slice *sl)
+{
+	__builtin_prefetch(&sl->return_slots[r->cursor % KN_SLOTS].head);
+}
+
 int
 kn_return_peek(struct kn_return_rx *r, const struct kn_slice *sl,
     struct kn_slot_head *out_head, uint8_t out_inline[KN_INLINE_MAX])
@@ -333,8 +345,6 @@ kn_return_peek(struct kn_return_rx *r, const struct kn_slice *sl,
 		pending = r->seen ^ r->retired;
 		for (uint32_t m = pending; m; m &= m - 1)
 			__builtin_prefetch(&sl->return_slots[__builtin_ctz(m)].head);
-		if (pending) /* what was claimed is asked for next */
-			__builtin_prefetch(&sl->control->submit_claimed);
 	}
 	if (!pending)
 		return -1;

@@ -72,6 +72,10 @@ int kn_submit_claim_many(const struct kn_slice *sl, unsigned *cursor, unsigned m
 /* Mask of slots that are pending at this moment: two loads, nothing is claimed. */
 uint32_t kn_submit_pending(const struct kn_slice *sl);
 
+/* For who waits: the line of the slot that comes next, from cursor on, is fetched
+ * beside the word that will tell of it, and not after it. */
+void kn_submit_expect(const struct kn_slice *sl, unsigned cursor);
+
 /* A look without a claim: does the slot still hold (task, gen) for us? false is final:
  * it was taken back (or claimed). true may be so no longer when the caller acts on it.
  * For a worker that keeps messages of tasks it cannot run yet: those that were taken
@@ -97,6 +101,8 @@ struct kn_return_rx { /* starts as all zero */
 };
 /* Mask of slots that are pending at this moment. */
 uint32_t kn_return_pending(const struct kn_return_rx *r, const struct kn_slice *sl);
+/* As kn_submit_expect(). */
+void kn_return_expect(const struct kn_return_rx *r, const struct kn_slice *sl);
 /* Copy the next pending slot out, oldest first as far as the cursor can tell, without
  * retiring it. Returns the slot or -1. */
 int kn_return_peek(struct kn_return_rx *r, const struct kn_slice *sl,

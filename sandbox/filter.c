@@ -357,7 +357,8 @@ build(const struct kn_policy *policy, const struct kn_filter_how *how,
 	if (rc == 0)
 		rc = compile(&p[1], &f.cell_bpf, &f.cell_n, e);
 	free(p);
-	f.may_place = may_call(&t, "sched_setaffinity", 0);
+	f.may_place = may_call(&t, "sched_setaffinity", 0) &&
+		      may_call(&t, "sched_getaffinity", 0);
 	f.may_name = may_call(&t, "prctl", PR_SET_NAME);
 	f.tells = how->tell;
 	kn_ftable_fini(&t);

@@ -430,12 +430,8 @@ kn_call_result(
 	if (!bad && s->share && !is_its(w, h, &ev, &bad))
 		return;
 	e = bad ? NULL : kn_view_entry(w, h->task, h->gen);
-	if (e && !e->claimed) {
-		w->quiet = e;
-		kn_view_look_claims(w);
-		w->quiet = NULL;
-		ev.claimed = e->claimed;
-	}
+	if (e && !e->claimed)
+		ev.claimed = kn_view_is_claimed(w, e);
 	if (s->mute)
 		ev.claimed = e && e->claimed; /* told again, if it was */
 	if (!bad && !e)

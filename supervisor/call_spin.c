@@ -21,8 +21,9 @@ enum {
 	SPIN_FAILS = 4,
 	NO_SPIN_MAX_SHIFT = 10,
 	BURST = 8,
-	FEW_LOOKS = 12, /* below a microsecond */
-	YIELD_AT = 4,	/* calls under way */
+	FEW_LOOKS = 4, /* of a quarter of a microsecond each */
+	PAUSES_A_LOOK = 12,
+	YIELD_AT = 4, /* calls under way */
 	YIELDS = 3,
 	LONG_YIELD_NS = 1000 * 1000,
 	NO_YIELD_NS = 100 * 1000 * 1000,
@@ -31,26 +32,33 @@ enum {
 static uint32_t
 news(const struct kn_sup *s)
 {
-	uint32_t n = 0;
+	uint32_t n = 0, m;
 
 	for (uint32_t i = 0; i < s->worker_n; i++) {
 		const struct kn_wk *w = &s->wk[i];
 
-		if (w->live && kn_wk_owes(w))
-			n += (uint32_t)__builtin_popcount(
-			    kn_return_pending(&w->rx, &w->slice));
+		if (!w->live || !kn_wk_owes(w))
+			continue;
+		kn_return_expect(&w->rx, &w->slice);
+		m = kn_return_pending(&w->rx, &w->slice);
+		if (!m)
+			continue;
+		kn_return_expect(&w->rx, &w->slice); /* it was the old one before */
+		n += (uint32_t)__builtin_popcount(m);
 	}
 	return n;
 }
 
 static void
-pause_once(void)
+pause_for(int n)
 {
+	for (int i = 0; i < n; i++) {
 #if defined(__x86_64__)
-	__builtin_ia32_pause();
+		__builtin_ia32_pause();
 #elif defined(__aarch64__)
-	__asm__ volatile("yield");
+		__asm__ volatile("yield");
 #endif
+	}
 }
 
 /* None of those that owe us something runs where we do, as far as is known. */
@@ -73,9 +81,9 @@ is_apart(const struct kn_sup *s)
  * would cost two switches for each answer of many, and a look at all descriptors. Not
  * where others want the CPU too: they would come first. */
 static bool
-give_way(struct kn_sup *s)
+give_way(struct kn_sup *s, uint64_t began)
 {
-	uint64_t began = s->round_ns, now;
+	uint64_t now;
 
 	for (int i = 0; i < YIELDS; i++) {
 		(void)sched_yield();
@@ -93,39 +101,43 @@ give_way(struct kn_sup *s)
 bool
 kn_call_spin(struct kn_sup *s)
 {
-	uint64_t now, end;
+	uint64_t now, end, more;
 	uint32_t out = 0, few = 0, shift, want;
-	uint64_t more;
+	int pauses;
 	bool is_hot;
 
 	for (uint32_t i = 0; i < s->worker_n; i++)
 		out += s->wk[i].live ? s->wk[i].outstanding : 0;
-	now = s->round_ns;
 	more =
 	    s->long_bytes / BYTES_A_NS < MORE_NS ? s->long_bytes / BYTES_A_NS : MORE_NS;
 	/* The first after a pause is slept for: who calls now and then is not served
 	 * by a CPU that is kept busy, and both may be on one. */
-	if (out == 0 || now < s->no_spin_ns)
+	if (out == 0)
+		return false;
+	now = kn_clock_now();
+	if (now < s->no_spin_ns)
 		return false;
 	is_hot = now - s->look_ns <= RECENT_NS + 2 * more;
-	/* One short call after the other: its answer wakes us past whoever else wants
-	 * this CPU. */
+	/* Of few calls the answer wakes us past whoever else wants this CPU; and to
+	 * sleep is the one way of giving it up that every scheduler takes at once. */
 	if (!is_apart(s))
-		return (!is_hot || out >= YIELD_AT || s->long_bytes) && give_way(s);
+		return out >= YIELD_AT && give_way(s, now);
 	if (s->host->cpus < 2 || !is_hot)
 		return false;
+	/* Of many a few are waited for, and seldom looked at: each look takes a line
+	 * from the worker that is writing it. */
 	want = out >= 2 * BURST ? BURST : 1;
+	pauses = want > 1 ? PAUSES_A_LOOK : 1;
 	for (end = now + SPIN_NS + more; now < end; now = kn_clock_now()) {
-		for (int i = 0; i < SPINS_A_LOOK; i++) {
+		for (int i = 0; i < SPINS_A_LOOK; i += pauses) {
 			uint32_t n = news(s);
 
-			/* Of many a few are waited for: each look takes a line from
-			 * the worker that is writing it. */
 			if (n >= want || (n > 0 && ++few > FEW_LOOKS)) {
 				s->spin_fails = 0;
+				s->round_ns = now;
 				return true;
 			}
-			pause_once();
+			pause_for(pauses);
 		}
 	}
 	if (++s->spin_fails < SPIN_FAILS)
@@ -149,5 +161,5 @@ kn_call_gather(const struct kn_sup *s)
 	if (out < 2 * BURST || !is_apart(s))
 		return;
 	for (int i = 0; i < FEW_LOOKS && news(s) < BURST; i++)
-		pause_once();
+		pause_for(PAUSES_A_LOOK);
 }

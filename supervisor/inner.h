@@ -145,6 +145,8 @@ struct kn_wk {
 	struct kn_return_rx rx;
 	struct kn_payload pay;
 	uint32_t slot_task[KN_SLOTS], slot_gen[KN_SLOTS];
+	uint32_t unproved; /* slots of calls that were answered; that they were claimed
+			      is seen at the next look at claims, or was a lie */
 	uint32_t outstanding; /* published, neither answered nor taken back */
 	int ping_slot;
 	uint64_t ping_nonce;
@@ -247,6 +249,8 @@ struct kn_sup {
 	uint64_t step_ns;	/* time of the event that is being handled */
 	uint64_t steps;		/* of the core, ever */
 	uint64_t round_ns;	/* when the round of the loop began */
+	bool round_begun;	/* by a spin that ended with news: the clock was read */
+	bool lively;		/* the last round had news */
 	uint64_t look_ns; /* when the lane was looked at whose results are taken */
 	bool mute;  /* one worker, calls: nobody else can take what it has claimed */
 	bool rests; /* idle residents do, see resident_rest.c */
@@ -357,6 +361,8 @@ unsigned kn_view_look(struct kn_wk *w);
 void kn_view_look_claims(struct kn_wk *w);
 /* Those that were kept for the result: the core is about to decide by them. */
 void kn_view_tell_claims(struct kn_wk *w);
+/* A result of e is there. */
+bool kn_view_is_claimed(struct kn_wk *w, struct kn_entry *e);
 bool kn_view_begun(struct kn_wk *w, struct kn_entry *e);
 void kn_view_violation(struct kn_wk *w, const char *field);
 /* The stub says that it is up: its listener is there, or it is in violation. */

@@ -41,7 +41,7 @@ reset(struct kn_wk *w)
 	kn_arena_slice(&w->sup->arena, kn_resident_slice(w->sup, w->index), &w->slice);
 	kn_submit_init(&w->tx);
 	w->rx = (struct kn_return_rx){ 0 };
-	w->staged = w->untold_n = w->host_cpu = 0;
+	w->staged = w->untold_n = w->host_cpu = w->unproved = 0;
 	kn_payload_init(&w->pay, w->slice.submit_area_bytes);
 	r->running = r->ended = r->load_failed = r->over = false;
 	r->kill_by_ns = 0;

@@ -18,7 +18,7 @@ enum {
 	BREATH_NS = 10 * 1000 * 1000, /* longer than a stub's look for its files' end */
 	BREATH_MOST_NS = 500 * 1000 * 1000,
 	SLOW_LOOKS = 8,
-	KN_POLL_NS = 1000 * 1000,
+	KN_POLL_NS = 4 * 1000 * 1000,
 };
 
 /* ---- turns ---- */
@@ -235,7 +235,9 @@ look_until_quick(struct kn_sup *s, uint64_t *out_now)
 	unsigned n = 0, found;
 	uint64_t now, ns;
 
-	s->round_ns = kn_clock_now();
+	if (!s->round_begun)
+		s->round_ns = kn_clock_now();
+	s->round_begun = false;
 	for (int tries = 0; tries < SLOW_LOOKS; tries++) {
 		found = look_at_workers(s);
 		n += found;
@@ -371,7 +373,9 @@ await_news(struct kn_sup *s, uint64_t until_ns, struct kn_err *e)
 		earliest(&deadline, until_ns);
 		rc = kn_loop_wait(&s->loop, now, deadline, e);
 	}
-	s->watchdog_hit = s->watchdog_ns && kn_clock_now() >= s->watchdog_ns;
+	now = kn_clock_now();
+	s->watchdog_hit = s->watchdog_ns && now >= s->watchdog_ns;
+	s->polled_ns = now;
 	return rc < 0 ? -1 : events > 0;
 }
 
@@ -382,20 +386,35 @@ look_at_descriptors(struct kn_sup *s, struct kn_err *e)
 {
 	int events = 0;
 
-	s->polled_ns = s->step_ns;
+	s->polled_ns = s->round_ns;
 	return kn_loop_poll(&s->loop, 0, &events, e) < 0 ? -1 : 1;
+}
+
+/* After news of a call the next is most often news of a call: what else a round looks
+ * at can wait until then, and comes with it. */
+static bool
+spin_first(struct kn_sup *s)
+{
+	if (!s->module || !s->lively || s->events.n > 0 ||
+	    s->refused_head != KN_NO_ENTRY)
+		return false;
+	s->round_begun = kn_call_spin(s);
+	return true;
 }
 
 int
 kn_turn_step(
     struct kn_sup *s, uint64_t until_ns, enum kn_sup_news *out, struct kn_err *e)
 {
+	bool tried;
 	unsigned n;
 	int rc = 1;
 
 	if (s->broken)
 		return -1;
+	tried = spin_first(s);
 	n = round_of(s);
+	s->lively = n > 0;
 	if (s->broken)
 		return -1;
 	if (s->ended && !s->used_n) {
@@ -404,11 +423,11 @@ kn_turn_step(
 	}
 	if (n > 0 && s->module)
 		kn_call_gather(s);
-	else if (s->module && kn_call_spin(s))
+	else if (s->module && !tried && kn_call_spin(s))
 		n = 1;
 	if (n == 0)
 		rc = await_news(s, until_ns, e);
-	else if (s->module && s->step_ns - s->polled_ns > KN_POLL_NS)
+	else if (s->module && s->round_ns > s->polled_ns + KN_POLL_NS)
 		rc = look_at_descriptors(s, e);
 	*out = rc > 0 ? KN_SUP_NEWS : KN_SUP_QUIET;
 	return rc < 0 ? -1 : 0;

@@ -99,14 +99,16 @@ struct kn_mod {
 	unsigned cursor;
 	uint64_t usual_ns; /* how long calls take, by the worst of late */
 	uint64_t long_ns;  /* what the last payloads take to copy */
+	uint64_t spun_ns;  /* when it was that a spin ended with work; 0: not now */
 	bool cold;	   /* the last wait was a pause */
 	unsigned pauses;   /* so many in a row, NEAR_AFTER at most */
 	bool single;	   /* the last claim was of one call */
 	int cpu;	   /* the one that the supervisor was told */
 	bool near;	   /* bound to the supervisor's, for a sleep; cpus: before */
 	cpu_set_t cpus;
-	bool greeted; /* pinged: what more there is comes from the bank */
-	bool waited;  /* for room, while it answered the present call */
+	unsigned places; /* so often */
+	bool greeted;	 /* pinged: what more there is comes from the bank */
+	bool waited;	 /* for room, while it answered the present call */
 	struct kn_slot batch[KN_SLOTS];
 	struct kn_mod_abort abort;
 	struct knit_call call;

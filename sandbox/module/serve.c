@@ -31,6 +31,7 @@ enum {
 	HEAVY_MIN_NS = 16 * 1000, /* of copying, both ways: 16 KiB each */
 	HEAVY_MAX_NS = 300 * 1000,
 	NEAR_AFTER = 3,	      /* pauses in a row */
+	PLACES = 64,	      /* so often the CPUs that we may use are taken as known */
 	KEEP_BYTES = 1 << 20, /* of the return area, however long nothing is done */
 };
 /* Idle for so long, the pages of long results go back. */
@@ -265,23 +266,28 @@ kn_mod_serve_one(struct kn_mod *m, const struct kn_slot *slot, uint64_t now_ns)
 	return over;
 }
 
+/* Ends with work, and the time it has just read, or with neither. */
 static void
 spin(struct kn_mod *m)
 {
 	struct kn_control *c = m->slice.control;
-	uint64_t until;
+	uint64_t now = kn_clock_now(), until;
 
 	if (m->record.spin_us == 0)
 		return;
 	/* Our only caller copies long payloads before he comes again. */
-	until = kn_clock_now() + 1000ull * m->record.spin_us + m->long_ns;
+	until = now + 1000ull * m->record.spin_us + m->long_ns;
 	do {
 		for (int i = 0; i < SPINS_A_LOOK; i++) {
-			if (kn_submit_pending(&m->slice))
+			kn_submit_expect(&m->slice, m->cursor);
+			if (kn_submit_pending(&m->slice)) {
+				m->spun_ns = now;
 				return;
+			}
 			kn_mod_pause();
 		}
-	} while (kn_clock_now() < until && !kn_control_stopping(c));
+		now = kn_clock_now();
+	} while (now < until && !kn_control_stopping(c));
 }
 
 /* ---- where it sleeps ---- */
@@ -329,9 +335,13 @@ go_near(struct kn_mod *m)
 
 	if (!m->record.may_place ||
 	    (!is_heavy(m) && (m->pauses < NEAR_AFTER || m->usual_ns > NEAR_NS)) ||
-	    host == 0 || host > CPU_SETSIZE ||
-	    sched_getaffinity(0, sizeof m->cpus, &m->cpus) < 0 ||
-	    !CPU_ISSET(host - 1, &m->cpus))
+	    host == 0 || host > CPU_SETSIZE)
+		return;
+	if (m->places % PLACES == 0 &&
+	    sched_getaffinity(0, sizeof m->cpus, &m->cpus) < 0)
+		return;
+	m->places++;
+	if (!CPU_ISSET(host - 1, &m->cpus))
 		return;
 	CPU_ZERO(&one);
 	CPU_SET(host - 1, &one);
@@ -374,6 +384,7 @@ wait_for_work(struct kn_mod *m)
 	uint64_t since = kn_clock_now();
 	uint32_t seen;
 
+	m->spun_ns = 0;
 	/* Who calls now and then is not served by a CPU that is kept busy: it may be
 	 * the one that has to hear of the answer. */
 	if (m->pauses == 0 && !is_heavy(m) && (m->single || is_apart(m)))
@@ -414,10 +425,12 @@ kn_mod_serve(struct kn_mod *m)
 		}
 		tell_cpu(m);
 		m->single = n == 1;
-		now = kn_clock_now();
-		for (int i = 0; i < n; i++) {
+		/* After a spin the last look at the clock will do: a microsecond ago.
+		 */
+		now = m->spun_ns ? m->spun_ns : kn_clock_now();
+		m->spun_ns = 0;
+		for (int i = 0; i < n; i++)
 			now = kn_mod_serve_one(m, &m->batch[i], now);
-		}
 		kn_control_end(c);
 	}
 	if (m->greeted)

@@ -83,12 +83,15 @@
  *
  * Calls (config `calls`). There may be millions a second, so two events are left out:
  * PUBLISH is answered only if it failed, and a RESULT with `claimed` set stands for the
- * CLAIMED of that task too. A worker claims several together and runs them in the order
- * of the lane. When it goes, the shell feeds a RESULT for the one that it was at, if it
- * knows how that ended, or else BEGUN: then it is lost like any claimed task. The other
- * claimed ones are queued again, no attempt counted, unless three workers went with
- * them that had answered nothing, or 32 at all: then they may have run, and count.
- * After KILL_TASK the grace of one that is not the first begins when it is.
+ * CLAIMED of that task too. Of an only worker the shell takes the claim for granted
+ * when the result is there, and looks before it sleeps, and before it uses the slot
+ * again: what was never claimed is a VIOLATION then. A worker claims several together
+ * and runs them in the order of the lane. When it goes, the shell feeds a RESULT for
+ * the one that it was at, if it knows how that ended, or else BEGUN: then it is lost
+ * like any claimed task. The other claimed ones are queued again, no attempt counted,
+ * unless three workers went with them that had answered nothing, or 32 at all: then
+ * they may have run, and count. After KILL_TASK the grace of one that is not the first
+ * begins when it is.
  *
  * Banks (config `bank_size` above 1). The lanes of the workers of one bank lie in one
  * place that all of them claim from: a lane is then a worker's share of what is on

@@ -188,6 +188,29 @@ a_result_before_the_claim(void **state)
 	expect_violation("result.claimed");
 }
 
+/* Of an only worker's calls that are answered the claims are looked at together. */
+static void
+claims_taken_for_granted_are_looked_at_later(void **state)
+{
+	struct kn_entry *e;
+
+	(void)state;
+	s->mute = true;
+	w->ready = true;
+	e = hand_out(0, 5);
+	claim(e);
+	assert_true(kn_view_is_claimed(w, e));
+	assert_true(w->tx.offered & 1u << e->slot);
+	kn_view_look_claims(w); /* it was there */
+	assert_null(w->bad);
+	assert_false(w->tx.offered & 1u << e->slot);
+	e = hand_out(1, 6); /* and this one will not be */
+	assert_true(kn_view_is_claimed(w, e));
+	assert_null(w->bad);
+	kn_view_look_claims(w);
+	assert_string_equal(w->bad, "result.claimed");
+}
+
 static void
 a_second_result(void **state)
 {
@@ -357,6 +380,7 @@ main(void)
 		VIEW(a_second_ping),
 		VIEW(a_truncated_record),
 		VIEW(a_result_before_the_claim),
+		VIEW(claims_taken_for_granted_are_looked_at_later),
 		VIEW(a_second_result),
 		VIEW(a_result_before_it_is_ready),
 		VIEW(a_claim_of_what_was_never_offered),
