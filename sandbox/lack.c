@@ -120,7 +120,8 @@ look_inside(void)
 	return access("/dev/lxd", F_OK) == 0 ? KN_INSIDE_LXC : KN_INSIDE_OTHER;
 }
 
-/* In a chroot "/" is no mount point that this process is shown. */
+/* In a chroot "/" is no mount point that this process is shown. (One that is a mount
+ * point is told by what the kernel then refuses.) */
 static bool
 is_chroot(void)
 {
@@ -208,6 +209,9 @@ kn_lack_of_userns(int sys, const struct kn_around *a)
 		return KN_LACK_CHROOT;
 	if (a->filtered)
 		return KN_LACK_FILTER;
+	/* A security module says EACCES, and here is no id that is not mapped. */
+	if (sys == EPERM && a->inside == KN_INSIDE_NONE)
+		return KN_LACK_CHROOT;
 	return sys == EACCES ? KN_LACK_LSM : KN_LACK_USERNS_OTHER;
 }
 

@@ -55,7 +55,8 @@ static const struct {
 		       "clone3, mount, umount2 and pivot_root",
 		OPEN } },
 	[KN_LACK_CHROOT] = { "chroot",
-	    "user namespaces cannot be made from within a chroot", "the kernel, chroot",
+	    "user namespaces cannot be made in a chroot, which this seems to be",
+	    "the kernel, chroot",
 	    { [ROOT] = "start it outside of the chroot, or enter that root with "
 		       "pivot_root (systemd-nspawn -D DIR)" } },
 	[KN_LACK_LSM] = { "lsm",

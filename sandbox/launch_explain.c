@@ -3,6 +3,7 @@
  * The text comes from the launcher and whatever ran inside: untrusted, made printable,
  * and used for nothing but the message and a choice among the causes of lack.h.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +72,8 @@ hint_bwrap(const struct kn_launcher *l, struct kn_err *e)
 static void
 hint_cause(const struct kn_launcher *l, size_t i, struct kn_err *e)
 {
+	bool eperm = strstr(e->msg, "No permissions") != NULL ||
+		     strstr(e->msg, "Operation not permitted") != NULL;
 	bool root = l->host->uid == 0;
 	struct kn_around a;
 
@@ -78,7 +81,7 @@ hint_cause(const struct kn_launcher *l, size_t i, struct kn_err *e)
 		kn_err_hint(e, "a bind source went away after it was checked, or bwrap "
 			       "may not enter a folder above it");
 	} else if (causes[i].userns) {
-		kn_lack_hint_userns(0, root, e);
+		kn_lack_hint_userns(eperm ? EPERM : 0, root, e);
 	} else {
 		kn_around_look(&a);
 		kn_lack_hint(kn_lack_of_inner(causes[i].cause, &a), root, e);

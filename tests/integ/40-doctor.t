@@ -181,6 +181,15 @@ else
 	not_here "containers of runc, where root has it"
 fi
 
+if [ -n "$root" ]; then
+	mkdir -p "$T/jail/proc"
+	cp "$KS_REAL" "$T/jail/knit-sandbox"
+	watched unshare --mount sh -c 'mount -t proc proc "$1/proc" && exec chroot "$1" /knit-sandbox doctor --json' - "$T/jail"
+	finding user-namespace refused chroot "in a chroot"
+	is "$(doc 'P["bwrap"]["cause"], P["run"]["status"]')" "('bwrap-missing', 'refused')" "in a chroot: no bwrap either"
+	like "$(fix bwrap)" 'bubblewrap' "in a chroot: the package"
+fi
+
 # ---- limits ----
 watched sh -c 'ulimit -n 256; exec "$0" doctor --json' "$KS"
 finding open-files degraded nofile "256 open files"

@@ -56,8 +56,10 @@ what_refuses_is_told_from_errno_and_surroundings(void **state)
 	struct kn_around a = { 0 };
 
 	(void)state;
-	if (kn_lack_of_userns(EPERM, &a) != KN_LACK_USERNS_OTHER)
+	if (kn_lack_of_userns(EPERM, &a) != KN_LACK_CHROOT)
 		return; /* a setting of this machine comes first, rightly */
+	a.inside = KN_INSIDE_OTHER;
+	assert_int_equal(kn_lack_of_userns(EPERM, &a), KN_LACK_USERNS_OTHER);
 	assert_int_equal(kn_lack_of_userns(EACCES, &a), KN_LACK_LSM);
 	assert_int_equal(kn_lack_of_userns(ENOSPC, &a), KN_LACK_NS_LIMIT);
 	assert_int_equal(kn_lack_of_userns(EAGAIN, &a), KN_LACK_PROCESSES);
