@@ -24,6 +24,7 @@
 #include "ipc/err.h"
 #include "ipc/lane.h"
 #include "ipc/offer.h"
+#include "tests/stress/stress.h"
 
 static void maybe_die(void);
 #define KN_CLAIM_STEP(name) maybe_die()
@@ -61,39 +62,6 @@ struct sup {
 	uint8_t *answered, *lost;
 	uint64_t back, deaths, requeued, areas;
 };
-
-static void
-die(const char *what, uint32_t task)
-{
-	fprintf(stderr, "claim: %s (task %u)\n", what, task);
-	exit(1);
-}
-
-static uint32_t
-rnd(uint32_t *seed)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 17;
-	*seed ^= *seed << 5;
-	return *seed;
-}
-
-/* The bytes of a payload follow from its task and attempt. */
-static void
-fill(uint8_t *p, uint32_t n, uint32_t task, uint32_t gen)
-{
-	for (uint32_t i = 0; i < n; i++)
-		p[i] = (uint8_t)(task * 31 + gen * 7 + i);
-}
-
-static int
-is_filled(const uint8_t *p, uint32_t n, uint32_t task, uint32_t gen)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (p[i] != (uint8_t)(task * 31 + gen * 7 + i))
-			return 0;
-	return 1;
-}
 
 /* ---- claimants ---- */
 

@@ -25,6 +25,7 @@
 #include "ipc/err.h"
 #include "ipc/lane.h"
 #include "ipc/offer.h"
+#include "tests/stress/stress.h"
 
 enum {
 	AREA_BYTES = 1 << 17,
@@ -52,38 +53,6 @@ static struct {
 	uint32_t gen[TASKS_MAX], again[TASKS_MAX], again_n, next, settled;
 	uint32_t kills, stops, requeued, stuck;
 } S;
-
-static void
-die(const char *what, uint32_t task)
-{
-	fprintf(stderr, "claim_kill: %s (%u)\n", what, task);
-	exit(1);
-}
-
-static uint32_t
-rnd(void)
-{
-	S.seed ^= S.seed << 13;
-	S.seed ^= S.seed >> 17;
-	S.seed ^= S.seed << 5;
-	return S.seed;
-}
-
-static void
-fill(uint8_t *p, uint32_t n, uint32_t task, uint32_t gen)
-{
-	for (uint32_t i = 0; i < n; i++)
-		p[i] = (uint8_t)(task * 31 + gen * 7 + i);
-}
-
-static int
-is_filled(const uint8_t *p, uint32_t n, uint32_t task, uint32_t gen)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (p[i] != (uint8_t)(task * 31 + gen * 7 + i))
-			return 0;
-	return 1;
-}
 
 /* ---- a claimant's process ---- */
 
@@ -170,7 +139,7 @@ start(uint32_t c)
 static bool
 offer_one(void)
 {
-	uint32_t r = rnd(), n = r % (KN_INLINE_MAX + 1);
+	uint32_t r = rnd(&S.seed), n = r % (KN_INLINE_MAX + 1);
 	struct kn_slot_head h = { .kind = KN_REQ_CALL, .area = KN_AREA_INLINE };
 	int slot = kn_offer_slot(&S.offer);
 	uint8_t in[KN_INLINE_MAX];
@@ -268,7 +237,7 @@ reap(void)
 static void
 hit(uint64_t now)
 {
-	uint32_t c = rnd() % S.n,
+	uint32_t c = rnd(&S.seed) % S.n,
 		 stuck = kn_offer_stuck(&S.offer, now, STUCK_MS * KN_MS_NS);
 
 	for (uint32_t i = 0; i < S.n; i++) {
@@ -283,7 +252,7 @@ hit(uint64_t now)
 			S.stopped_ns[i] = 0;
 		}
 	}
-	if (rnd() % 4 == 0 && !S.stopped_ns[c]) {
+	if (rnd(&S.seed) % 4 == 0 && !S.stopped_ns[c]) {
 		kill(S.pid[c], SIGSTOP);
 		S.stopped_ns[c] = now;
 		S.stops++;

@@ -27,6 +27,7 @@
 #include "ipc/lane.h"
 #include "ipc/park.h"
 #include "ipc/payload.h"
+#include "tests/stress/stress.h"
 
 enum { AREA_BYTES = 1 << 16, BIG_MAX = 6000, LOST_WAKE_MS = 60000 };
 
@@ -53,39 +54,6 @@ struct sup {
 	uint64_t back, areas, sleeps, begun_seen, wakes;
 };
 
-static void
-die(const char *what, uint32_t task)
-{
-	fprintf(stderr, "lane: %s (task %u)\n", what, task);
-	exit(1);
-}
-
-static uint32_t
-rnd(uint32_t *seed)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 17;
-	*seed ^= *seed << 5;
-	return *seed;
-}
-
-/* The bytes of a payload follow from its task, so that a torn or swapped one shows. */
-static void
-fill(uint8_t *p, uint32_t n, uint32_t task)
-{
-	for (uint32_t i = 0; i < n; i++)
-		p[i] = (uint8_t)(task * 31 + i);
-}
-
-static int
-is_filled(const uint8_t *p, uint32_t n, uint32_t task)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (p[i] != (uint8_t)(task * 31 + i))
-			return 0;
-	return 1;
-}
-
 /* ---- worker ---- */
 
 struct worker {
@@ -108,7 +76,7 @@ answer(struct worker *w, const struct kn_slot_head *req)
 	const void *bytes = in;
 
 	if (h.payload_len <= KN_INLINE_MAX) {
-		fill(in, h.payload_len, h.task);
+		fill(in, h.payload_len, h.task, 0);
 	} else {
 		uint64_t off;
 		int area;
@@ -116,7 +84,7 @@ answer(struct worker *w, const struct kn_slot_head *req)
 		while ((area = kn_payload_alloc(
 			    &w->pay, &c->return_freed, h.payload_len, &off)) < 0)
 			sched_yield();
-		fill(w->sh->slice.return_area + off, h.payload_len, h.task);
+		fill(w->sh->slice.return_area + off, h.payload_len, h.task, 0);
 		h.area = (uint32_t)area;
 		h.payload_off = (uint32_t)off;
 		bytes = NULL;
@@ -139,11 +107,11 @@ run_task(struct worker *w, const struct kn_slot_head *h, const uint8_t *in)
 	if (w->sh->ran[h->task]++)
 		die("run twice", h->task);
 	if (h->area == KN_AREA_INLINE) {
-		if (!is_filled(in, h->payload_len, h->task))
+		if (!is_filled(in, h->payload_len, h->task, 0))
 			die("inline bytes of another task", h->task);
 	} else {
 		if (!is_filled(w->sh->slice.submit_area + h->payload_off,
-			h->payload_len, h->task))
+			h->payload_len, h->task, 0))
 			die("area bytes of another task", h->task);
 		kn_payload_free(&c->submit_freed, (int)h->area);
 	}
@@ -241,12 +209,12 @@ publish_one(struct sup *s)
 		    &s->pay, &sh->slice.control->submit_freed, n, &off);
 		if (area < 0)
 			return 0;
-		fill(sh->slice.submit_area + off, n, h.task);
+		fill(sh->slice.submit_area + off, n, h.task, 0);
 		h.area = (uint32_t)area;
 		h.payload_off = (uint32_t)off;
 		s->areas++;
 	} else {
-		fill(in, n, h.task);
+		fill(in, n, h.task, 0);
 	}
 	h.payload_len = n;
 	s->where[slot] = h.task;
@@ -299,11 +267,11 @@ drain_one(struct sup *s)
 	if (h.task >= s->next || h.gen != h.task + 1 || s->answered[h.task]++)
 		die("an answer that is not owed", h.task);
 	if (h.area == KN_AREA_INLINE) {
-		if (!is_filled(in, h.payload_len, h.task))
+		if (!is_filled(in, h.payload_len, h.task, 0))
 			die("an answer's bytes are another's", h.task);
 	} else {
-		if (!is_filled(
-			sh->slice.return_area + h.payload_off, h.payload_len, h.task))
+		if (!is_filled(sh->slice.return_area + h.payload_off, h.payload_len,
+			h.task, 0))
 			die("an answer's area is another's", h.task);
 		kn_payload_free(&sh->slice.control->return_freed, (int)h.area);
 	}
