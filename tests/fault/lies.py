@@ -167,7 +167,7 @@ LIES = {
 }
 # Of a module's process: told in pools of modules only.
 RESIDENT = {
-    "resident-ended-early": ("launch failed|violation", ()),
+    "resident-ended-early": ("launch failed|violation|incarnation=[2-9]", ()),
     "resident-end-untold": (KILLED, ()),
     "resident-killed": ("gone|kill", ()),
 }
