@@ -1,6 +1,7 @@
 /* tests/unit/test_supervisor_call.c: how calls end, in the words of the command line;
  * values from JSON and back.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,8 @@
 #include <cmocka.h>
 
 #include "ipc/clock.h"
+#include "ipc/park.h"
+#include "supervisor/inner.h"
 #include "supervisor/value.h"
 #include "supervisor/value_json.h"
 #include "supervisor/verdict.h"
@@ -257,10 +260,60 @@ a_borrowed_value_is_copied_when_it_is_taken(void **state)
 	kn_value_fini(&to);
 }
 
+static void
+a_result_that_we_lost_is_ours(void **state)
+{
+	struct ended x;
+
+	(void)state;
+	begin(&x);
+	x.in.broken = "result";
+	x.in.broken_sys = ENOMEM;
+	assert_int_equal(judged(&x), KN_V_INTERNAL);
+	assert_non_null(strstr(x.o.error, "result"));
+	x.call.aborted = true; /* then nobody misses it */
+	assert_int_equal(judged(&x), KN_V_CANCELLED);
+}
+
+/* ---- abort ids ---- */
+
+_Static_assert(KN_ABORT_BITS >= KN_CLAIMANTS * KN_SLOTS + KN_SLOTS,
+    "of a bank: what its workers can have claimed, and what is on offer");
+
+static void
+each_call_that_can_be_under_way_has_an_abort_id(void **state)
+{
+	static struct kn_sup s;
+	static struct kn_wk w = { .sup = &s };
+	static struct kn_control control;
+	static struct kn_entry e[KN_ABORT_BITS];
+	static bool taken[KN_ABORT_BITS];
+	uint32_t id;
+
+	(void)state;
+	w.slice.control = &control;
+	for (uint32_t i = 0; i < KN_ABORT_BITS; i++) {
+		e[i].abort = kn_call_take_abort(&w);
+		assert_in_range(e[i].abort, 0, KN_ABORT_BITS - 1);
+		assert_false(taken[e[i].abort]);
+		taken[e[i].abort] = true;
+	}
+	assert_int_equal(kn_call_take_abort(&w), KN_NO_ABORT);
+	/* one is told to give up, and answered: the next of that id is not told */
+	kn_call_abort(&w, &e[700]);
+	assert_true(kn_abort_test(control.abort, e[700].abort));
+	id = e[700].abort;
+	kn_call_forget(&w, &e[700]);
+	assert_int_equal(kn_call_take_abort(&w), id);
+	assert_false(kn_abort_test(control.abort, id));
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_result_that_we_lost_is_ours),
+		cmocka_unit_test(each_call_that_can_be_under_way_has_an_abort_id),
 		cmocka_unit_test(a_value_is_ok_and_is_handed_on),
 		cmocka_unit_test(an_error_is_exit_without_a_code),
 		cmocka_unit_test(late_calls_fail_or_get_their_default),
