@@ -85,6 +85,32 @@ print_tasks(FILE *f, const struct sums *v)
 	    "Tasks that an idle worker took over from a busy one.", v->t.stolen);
 }
 
+static const char *
+fact(const struct knit_pool *pool, const char *name)
+{
+	const char *v = knit_pool_fact(pool, name);
+
+	return v ? v : "";
+}
+
+/* Of the pool that new connections get. */
+static void
+print_pool(FILE *f, const struct kn_serve_pool *p)
+{
+	fprintf(f,
+	    "# HELP knit_policy_info The policy of new connections.\n"
+	    "# TYPE knit_policy_info gauge\n"
+	    "knit_policy_info{hash=\"%s\"} 1\n",
+	    knit_policy_hash(p->policy));
+	fprintf(f,
+	    "# HELP knit_steal_info How waiting tasks get to idle workers, and why.\n"
+	    "# TYPE knit_steal_info gauge\n"
+	    "knit_steal_info{mode=\"%s\",reason=\"%s\",claim=\"%s\","
+	    "region_lanes=\"%s\"} 1\n",
+	    fact(p->pool, "steal"), fact(p->pool, "steal-why"), fact(p->pool, "claim"),
+	    fact(p->pool, "region-lanes"));
+}
+
 char *
 kn_serve_metrics(struct kn_serve *s, size_t *out_n)
 {
@@ -117,11 +143,7 @@ kn_serve_metrics(struct kn_serve *s, size_t *out_n)
 	    "Policies that were found wrong when they were to be read again.",
 	    v.t.failed_reloads);
 	if (s->pools)
-		fprintf(f,
-		    "# HELP knit_policy_info The policy of new connections.\n"
-		    "# TYPE knit_policy_info gauge\n"
-		    "knit_policy_info{hash=\"%s\"} 1\n",
-		    knit_policy_hash(s->pools->policy));
+		print_pool(f, s->pools);
 	if (fclose(f) != 0) {
 		free(text);
 		return NULL;

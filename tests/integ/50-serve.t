@@ -73,6 +73,7 @@ for line in open(sys.argv[1]):
 print(v["knit_tasks_accepted_total"] - answered - v["knit_tasks_abandoned_total"], v["knit_tasks_live"], v["knit_clients"], answered >= 254)
 X
 )" "0 0 0 True" "the ledger: what was accepted is answered or abandoned"
+like "$(cat "$T/metrics")" 'knit_steal_info\{mode="[a-z]+",reason="[^"]+",' "how waiting tasks get to idle workers is told, and why"
 is "$(client deaf 4500 3000)" "True 4500 4500" "a client that does not read is not read; when it reads, nothing is lost"
 at_most "$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$pid/status")" 200000 "and costs bounded memory"
 is "$(curl "$T/h" /nosuch)" "404 /health or /metrics" "another path: 404"
