@@ -24,8 +24,8 @@ static const struct verb {
 	{ "export", "--format F [NAME|FILE...]", "as other programs want it",
 	    kn_policy_export_main },
 	{ "schema", "", "the JSON Schema of a policy", kn_policy_schema_main },
-	/* Known, so that asking for one is answered by more than "unknown". */
-	{ "learn", NULL, NULL, NULL },
+	{ "learn", "[--out FILE] -- COMMAND", "what a command needs, as a policy",
+	    kn_policy_learn_main },
 };
 enum { VERB_N = sizeof verbs / sizeof *verbs };
 
@@ -47,7 +47,10 @@ kn_policy_help(void)
 	    "  --set /PTR=VALUE       as with run; repeatable\n"
 	    "  --json                 of show: the plain document, for programs\n"
 	    "  --format F             of export: bwrap, oci, docker, k8s, systemd, "
-	    "seccomp\n\n"
+	    "seccomp\n"
+	    "  --grant CALL           of learn: also if something refuses it; "
+	    "repeatable\n"
+	    "  --merge A B            of learn: two learned ones as one\n\n"
 	    "Several names are merged in order, later ones win; none means: default.\n"
 	    "Exit: 0 fine, 1 check found something or two differ, 125 usage.\n");
 	return kn_say_out(NULL, text, (size_t)n) < 0 ? KN_EXIT_OURS : KN_EXIT_OK;

@@ -19,6 +19,7 @@ int kn_policy_explain_main(int argc, char **argv);
 int kn_policy_diff_main(int argc, char **argv);
 int kn_policy_schema_main(int argc, char **argv);
 int kn_policy_export_main(int argc, char **argv);
+int kn_policy_learn_main(int argc, char **argv);
 
 /* --help of all of them. Returns the exit code. */
 int kn_policy_help(void);

@@ -15,6 +15,7 @@
  *   policy_files.h  filesystem.read, write and deny
  *   policy_limits.c sizes, durations, a task's own limits
  *   policy_schema.c the table -> JSON Schema
+ *   policy_learn.c  what was seen -> a document
  *   policy_read.c   its text, its hash, single values
  *   policy_show.c   a policy with origins, and two beside one another
  */
