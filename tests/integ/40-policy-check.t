@@ -70,4 +70,7 @@ ks policy diff judge
 like "$rc:$(cat "$T/err")" '^125:.*two policies' "policy diff: of two"
 ks policy schema
 ok "policy schema prints what is installed" cmp "$T/out" policies/schemas/policy.schema.json
+is "$("$PY" tests/lib/policy_page.py man/knit-policy.5 "$T/out" 2>&1)" "" "knit-policy(5) and the table say the same"
+sed 's/^payload\.area .*/payload.area                       size 4K to 4G/;s/^\.It Cm pool\.spares/.It Cm pool.spare/' man/knit-policy.5 >"$T/page.5"
+is "$("$PY" tests/lib/policy_page.py "$T/page.5" "$T/out" 2>&1 | grep -c 'payload\.area\|pool\.spare')" 4 "and where they do not it is seen"
 done_testing
