@@ -264,7 +264,7 @@ static int
 next_fits(const struct load *l, const struct chain *c, const char *id, struct kn_err *e)
 {
 	for (size_t i = 0; id && i < c->n; i++)
-		if (strcmp(c->ids[i], id) == 0)
+		if (c->ids[i] && strcmp(c->ids[i], id) == 0)
 			return kn_pdoc_fail(&c->doc[c->n - 1], "/extends", false, e,
 			    "cycle: %s is already being extended", c->doc[i].label);
 	if (id && was_seen(l, id))

@@ -327,7 +327,7 @@ kn_policy_check_doc(const struct kn_pdoc *d, struct kn_err *e)
 	int rc = 0;
 	if (!with.notes)
 		with.notes = &own;
-	size_t before = with.notes->n;
+	size_t before = with.notes->n, untold = with.notes->more;
 	if (check(&with, kn_policy_key(""), d->root, "", e) < 0)
 		rc = -1;
 	/* A flag carries one key; a document says which format it is. */
@@ -338,6 +338,11 @@ kn_policy_check_doc(const struct kn_pdoc *d, struct kn_err *e)
 		    &with, "/version", false, e, "\"version\": 1 is required");
 	for (size_t i = before; i < with.notes->n; i++)
 		prune(d->root, with.notes->v[i].pointer);
+	/* Of more than are kept it is not known what else to take out. */
+	if (with.notes->more > untold) {
+		kn_policy_notes_fini(&own);
+		return -1;
+	}
 	if (check_seccomp(&with, e) < 0)
 		rc = -1;
 	if (kn_policy_check_items(&with, e) < 0)

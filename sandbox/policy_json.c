@@ -81,6 +81,10 @@ key_is(struct scan *s, const char *name)
 {
 	const char *from = s->p;
 	skip_string(s);
+	size_t n = strlen(name), len = (size_t)(s->p - from);
+	/* Mostly it stands there as it is. */
+	if (!memchr(from, '\\', len))
+		return len == n + 2 && memcmp(from + 1, name, n) == 0;
 	json_t *k = json_loadb(from, (size_t)(s->p - from), JSON_DECODE_ANY, NULL);
 	bool same = k && json_is_string(k) && strcmp(json_string_value(k), name) == 0;
 	json_decref(k);

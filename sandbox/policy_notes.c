@@ -123,6 +123,14 @@ kn_pdoc_fail(const struct kn_pdoc *d, const char *pointer, bool at_key,
 		.doc = d->ordinal };
 	va_list ap;
 
+	/* Finding a place takes reading the text up to it: not for each of 100,000. */
+	if (d->notes && d->notes->n == NOTES_MAX) {
+		d->notes->more++;
+		if (e)
+			*e = *d->notes->v[0].err;
+		return -1;
+	}
+
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);

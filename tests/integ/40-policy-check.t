@@ -22,6 +22,20 @@ for p in $("$KS_REAL" policy list); do
 	like "$rc:$(cat "$T/out")" '^0:ok sha256:[0-9a-f]{64}$' "policy check: preset $p"
 done
 
+# Hostile documents cost one clear line, or one for each mistake, and little time.
+for f in tests/fuzz/corpus/policy/*; do
+	ln -sf "$t_top/$f" "$T/hostile.json"
+	timeout $((10 * ${KNIT_SLOW:-1})) "$KS_REAL" policy check "$T/hostile.json" >"$T/out" 2>"$T/err"
+	rc=$?
+	case $rc in
+	0 | 1) ;;
+	*) echo "$f: status $rc" ;;
+	esac
+	[ $rc = 0 ] || [ "$(wc -l <"$T/out")" -ge 1 ] || echo "$f: says nothing"
+	! LC_ALL=C grep -n '[^ -~]' "$T/out" | grep -v '^[0-9]*:.*[^[:cntrl:] -~]' || echo "$f: control characters"
+done >"$T/hostile"
+is "$(cat "$T/hostile")" "" "hostile documents: refused or taken, and said so"
+
 # Who set what: a preset, a line of a file, a flag.
 cat >"$T/a.json" <<'E'
 { "version": 1, "extends": "judge",
