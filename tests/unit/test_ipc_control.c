@@ -151,7 +151,7 @@ a_boot_record_out_of_range_is_refused(void **state)
 	b.worker = 8;
 	refused(&b);
 	b = sample();
-	b.flags = 1u << 5;
+	b.flags = 1u << 6;
 	refused(&b);
 	b = sample();
 	b.has = 1u << KN_BOOT_FD_N;
