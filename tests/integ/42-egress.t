@@ -183,6 +183,16 @@ is $rc 125 "a policy whose filter has no sockets: refused"
 one_clear_line '@network-io' "no sockets"
 ks run --network host --set '/network/allow=["a:1"]' -- true
 one_clear_line '/network/allow' "a list without its mode"
+printf '{"version":1,"permissions":{"net":["%s"]}}' "$me" >"$T/p.json"
+nc --policy "$T/p.json" -- ask "$me" example.com:443
+is "$(code "$me"), $(code example.com:443)" "200 0, 403 2" "permissions.net is the same list"
+nc --policy "$T/p.json" --allow example.com:443 -- ask "$me"
+is "$(code "$me")" "200 0" "and adds up with --allow"
+ks run --policy "$T/p.json" --network none -- true
+one_clear_line '/permissions/net' "a network of none, said by name"
+ks policy explain "$T/p.json"
+like "$(out | tr -s ' \n' ' ')" "Network Of its own none\\. Through a broker of ours it reaches localhost \\(port $open\\) and nothing else" "policy explain has the hosts in words"
+
 printf '{"version":1,"network":{"mode":"allow","allow":["a.b:80"]}}' >"$T/p.json"
 for f in oci docker k8s systemd; do
 	ks policy export --format $f "$T/p.json"

@@ -176,8 +176,7 @@ def what_may_be_weaker_may():
     want(r.rc == 0, r)
 
 
-@key("/network/allow", "/network/allow/*")
-def the_hosts_that_are_listed_and_no_other():
+def listed_and_no_other(words):
     s = [socket.socket(), socket.socket()]
     for x in s:
         x.bind(("127.0.0.1", 0))
@@ -185,10 +184,20 @@ def the_hosts_that_are_listed_and_no_other():
     ports = [x.getsockname()[1] for x in s]
     code = ("import socket\nfor port in %r:\n  s = socket.create_connection(('127.0.0.1', 3128))\n"
             "  s.sendall(b'CONNECT 127.0.0.1:%%d HTTP/1.1\\r\\n\\r\\n' %% port)\n  print(s.recv(100).split()[1].decode())" % ports)
-    r = py(doc(network={"mode": "allow", "allow": ["127.0.0.1:%d" % ports[0]]}), code)
+    r = py(doc(**words(["127.0.0.1:%d" % ports[0]])), code)
     for x in s:
         x.close()
     want(re.match(r"200\n4\d\d\n$", r.out), r)
+
+
+@key("/network/allow", "/network/allow/*")
+def the_hosts_that_are_listed_and_no_other():
+    listed_and_no_other(lambda hosts: {"network": {"mode": "allow", "allow": hosts}})
+
+
+@key("/permissions/net", "/permissions/net/*")
+def the_same_in_the_words_of_permissions():
+    listed_and_no_other(lambda hosts: {"permissions": {"net": hosts}})
 
 
 @key("/identity/user")
