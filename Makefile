@@ -335,8 +335,8 @@ F ?= task_line
 FUZZ_SECONDS ?= 60
 fuzz: $(gen_obj)
 	@mkdir -p $(B)/fuzz/$(F)
-	clang -std=gnu11 -D_GNU_SOURCE -I. -I$(B)/gen -g -O1 -DKN_LIBFUZZER -fsanitize=fuzzer,address,undefined \
-	  $(lib_cflags) -o $(B)/fuzz/$(F).bin tests/fuzz/$(F).c $(lib_src) $(gen_obj) $(lib_libs)
+	clang -std=gnu11 -D_GNU_SOURCE -I. -Iinclude -I$(B)/gen -g -O1 -DKN_LIBFUZZER -fsanitize=fuzzer,address,undefined \
+	  $(lib_cflags) -o $(B)/fuzz/$(F).bin tests/fuzz/$(F).c $(lib_src) $(gen_obj) $(lib_libs) -pthread
 	$(B)/fuzz/$(F).bin -max_total_time=$(FUZZ_SECONDS) $(B)/fuzz/$(F) tests/fuzz/corpus/$(F)
 
 .PHONY: tests check check-lint check-unit check-sim check-integ check-hostile check-fault stress

@@ -11,6 +11,7 @@
 #include "cmd/opt.h"
 #include "cmd/policy.h"
 #include "ipc/err.h"
+#include "sandbox/filter.h"
 #include "sandbox/policy.h"
 
 int
@@ -68,6 +69,17 @@ kn_policy_say_notes(const struct kn_policy_notes *notes, const struct kn_err *e)
 	return KN_EXIT_NOT_ALL_OK;
 }
 
+/* It makes a filter that the kernel would take, from which something can start. */
+static int
+check_filter(const struct kn_policy *p, struct kn_err *e)
+{
+	struct kn_filter f = { 0 };
+	int rc = kn_filter_build(p, &f, e);
+
+	kn_filter_fini(&f);
+	return rc;
+}
+
 int
 kn_policy_check_main(int argc, char **argv)
 {
@@ -84,6 +96,9 @@ kn_policy_check_main(int argc, char **argv)
 		rc = kn_policy_help();
 	} else if (kn_policy_of_opts(&o, &p, &notes, &e) < 0) {
 		rc = kn_policy_say_notes(&notes, &e);
+	} else if (check_filter(p, &e) < 0) {
+		kn_say_error(NULL, &e);
+		rc = e.kind == KN_EK_HOST ? KN_EXIT_OURS : KN_EXIT_NOT_ALL_OK;
 	} else {
 		for (size_t i = 0; i < p->seccomp.note_n; i++)
 			kn_say(NULL, "policy check: passed over in %s: %s",

@@ -113,6 +113,10 @@ printf '{"version":1,"seccomp":{"profile":{"defaultAction":"SCMP_ACT_ALLOW","sys
 ks policy check "$T/odd.json"
 is $rc 1 "an unknown name that is refused: an error (C049)"
 like "$(out)" '/names/0: .*frobnicate' "with its place (C049)"
+printf '{"version":1,"seccomp":{"profile":{"defaultAction":"SCMP_ACT_ERRNO"}}}' >"$T/odd.json"
+ks policy check "$T/odd.json"
+is $rc 1 "a policy under which nothing could start: an error"
+one_clear_line 'execve' "and says why"
 pol() { # NAME SECCOMP-MEMBERS: policy $T/NAME.json
 	printf '{"version":1,"extends":"default","seccomp":{%s}}' "$2" >"$T/$1.json"
 }
