@@ -140,7 +140,17 @@ explain_call(const struct kn_book *b, const struct call *c, struct kn_err *e)
 		return -1;
 	if (a.depends && c->arg_n == 0)
 		return explain_cases(b, &q, e);
-	return print_answer(&a, true);
+	int rc = print_answer(&a, true);
+	char *rule = kn_book_rule_for(b, &q), *line = NULL;
+	if (rc == 0 && rule) {
+		int n =
+		    asprintf(&line, "    allowed by a rule such as\n    %s\n", rule);
+		rc = n < 0 ? kn_err_set(e, KN_EK_HOST, "out of memory")
+			   : put(line, (size_t)n);
+		free(n < 0 ? NULL : line);
+	}
+	free(rule);
+	return rc;
 }
 
 /* ---- many calls, for programs: "NAME [ARG...]" a line -> "RET BY" ---- */

@@ -9,12 +9,14 @@
 
 #include "ipc/err.h"
 #include "sandbox/filter_int.h"
+#include "sandbox/filter_told.h"
 
 struct kn_book {
 	const struct kn_policy *p;
 	struct kn_ftable t;
 	struct kn_ftable watched; /* where no cgroup counts memory */
 	struct kn_filter f;
+	struct kn_told *told;
 };
 
 int
@@ -26,7 +28,8 @@ kn_book_open(const struct kn_policy *p, struct kn_book **out, struct kn_err *e)
 	b->p = p;
 	if (kn_ftable_init(&b->t, p, false, e) < 0 ||
 	    kn_ftable_init(&b->watched, p, true, e) < 0 ||
-	    kn_filter_build(p, &b->f, e) < 0) {
+	    kn_filter_build(p, &b->f, e) < 0 ||
+	    kn_told_open(p, false, &b->told, e) < 0) {
 		kn_book_close(b);
 		return -1;
 	}
@@ -42,6 +45,7 @@ kn_book_close(struct kn_book *b)
 	kn_ftable_fini(&b->t);
 	kn_ftable_fini(&b->watched);
 	kn_filter_fini(&b->f);
+	kn_told_close(b->told);
 	free(b);
 }
 
@@ -316,14 +320,29 @@ kn_book_case(const struct kn_book *b, const struct kn_ask *q, size_t index,
 	return kn_book_ask(b, &with, out, e);
 }
 
-/* ---- counting ---- */
-
 static bool
 is_allowed(uint32_t ret)
 {
 	ret &= SECCOMP_RET_ACTION_FULL;
 	return ret == SECCOMP_RET_ALLOW || ret == SECCOMP_RET_LOG;
 }
+
+char *
+kn_book_rule_for(const struct kn_book *b, const struct kn_ask *q)
+{
+	struct seccomp_data d = data_of(q);
+	struct kn_told_call c = { .arch = d.arch, .nr = (uint32_t)d.nr };
+	struct kn_told_text x = { 0 };
+	for (int i = 0; i < 6; i++)
+		c.args[i] = q->args[i];
+	if (is_allowed(kn_ftable_decide(&b->t, c.arch, c.nr, c.args)) ||
+	    (q->abi != KN_ABI_NATIVE && !b->t.other[q->abi]) ||
+	    kn_told_text(b->told, &c, &x) < 0)
+		return NULL;
+	return x.allow;
+}
+
+/* ---- counting ---- */
 
 static bool
 is_kill(uint32_t ret)

@@ -42,6 +42,9 @@ int kn_book_ask(const struct kn_book *b, const struct kn_ask *q, struct kn_answe
  * 0. 1: there is none such. */
 int kn_book_case(const struct kn_book *b, const struct kn_ask *q, size_t index,
     struct kn_answer *out, struct kn_err *e);
+/* The rule, as JSON, that would allow a call which is refused, and little beside it;
+ * malloc'ed. NULL: nothing would, or it is allowed. */
+char *kn_book_rule_for(const struct kn_book *b, const struct kn_ask *q);
 void kn_book_count(const struct kn_book *b, struct kn_count *out);
 /* The name of a call that ends the process whatever its arguments, from *from on, which
  * moves past it; malloc'ed, NULL: no more. */

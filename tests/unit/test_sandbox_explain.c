@@ -154,6 +154,45 @@ each_case_of_a_call_has_an_example(void **state)
 }
 
 static void
+the_rule_that_would_allow_a_call_does(void **state)
+{
+	static const struct {
+		const char *call;
+		uint64_t args[2];
+	} calls[] = { { "ptrace", { 16 } }, { "mbind", { 0 } },
+		{ "ioctl", { 0, 0x5412 } }, { "clone", { 0x10000000 } },
+		{ "socket", { 2, 1 } } };
+	(void)state;
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+		struct kn_book *b[2] = { NULL, NULL };
+		struct kn_answer a;
+		struct kn_ask q;
+		struct subject s[2];
+		struct kn_err e;
+		char rules[512];
+		kn_err_clear(&e);
+		subject_open(&s[0], "judge", NULL, NULL);
+		assert_int_equal(kn_book_open(s[0].policy, &b[0], &e), 0);
+		assert_int_equal(kn_book_parse(calls[i].call, &q, &e), 0);
+		memcpy(q.args, calls[i].args, sizeof calls[i].args);
+		char *rule = kn_book_rule_for(b[0], &q);
+		assert_non_null(rule);
+		snprintf(rules, sizeof rules, "[%s]", rule);
+		subject_open(&s[1], "judge", rules, NULL);
+		assert_int_equal(kn_book_open(s[1].policy, &b[1], &e), 0);
+		assert_int_equal(kn_book_ask(b[1], &q, &a, &e), 0);
+		if (a.ret != ALLOW)
+			fail_msg("%s: %s by %s", rules, a.does, a.by);
+		assert_null(kn_book_rule_for(b[1], &q));
+		free(rule);
+		for (int j = 0; j < 2; j++) {
+			kn_book_close(b[j]);
+			subject_close(&s[j]);
+		}
+	}
+}
+
+static void
 names_of_calls_are_read(void **state)
 {
 	struct kn_ask q;
@@ -187,6 +226,7 @@ main(void)
 		cmocka_unit_test(what_is_no_program_is_an_error),
 		cmocka_unit_test(who_decides_is_named),
 		cmocka_unit_test(each_case_of_a_call_has_an_example),
+		cmocka_unit_test(the_rule_that_would_allow_a_call_does),
 		cmocka_unit_test(names_of_calls_are_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
