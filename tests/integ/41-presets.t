@@ -145,6 +145,8 @@ printf 'P3 2 2 255\n255 0 0  0 255 0\n0 0 255  255 255 255\n' >"$T/work/in.ppm"
 if [ -x /usr/bin/convert ]; then
 	under convert --ro-bind "$T/work:/work" -- /usr/bin/convert /work/in.ppm -resize 64x64 -blur 0x2 png:-
 	is "$rc $(od -An -c -N4 "$T/out" | tr -d ' ') $(err)" "0 211PNG " "convert: ImageMagick makes a PNG, and warns of nothing"
+	under convert -- /usr/bin/convert -size 6000x6000 xc:white -crop 2x2+9+9 pgm:-
+	is "$rc $(head -c 2 "$T/out")" "0 P5" "convert: 36 million pixels, which go to a file"
 	printf 'push graphic-context\nviewbox 0 0 9 9\nfill "url(https://127.0.0.1/x.png)"\nimage over 0,0 9,9 "|touch /task/pwned"\npop graphic-context\n' >"$T/work/evil.mvg"
 	under convert --ro-bind "$T/work:/work" --collect pwned --out-dir "$T/got" -- /usr/bin/convert mvg:/work/evil.mvg png:/task/o.png
 	ok "convert: a picture that names a command starts none" test ! -e "$T/got/pwned"
@@ -178,13 +180,13 @@ git add .
 git commit -qm one
 git clone -q . ../b
 cd ../b
-make -s -j4 CC=gcc CFLAGS='-O2 -flto'
+make -s -j4 CC=gcc CFLAGS='-O1 -fsanitize=address'
 ./p || test $? = 7
 git log --oneline | wc -l
 X
 if command -v git >/dev/null; then
 	under build --ro-bind "$T/work:/work" -- sh /work/build.sh
-	works "git, make -j, gcc -flto" 1
+	works "git, make -j, gcc, its address sanitizer" 1
 else
 	not_installed git "git and gcc under build"
 fi
