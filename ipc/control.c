@@ -13,7 +13,7 @@ enum {
 	RECORD_VERSION = 2,
 	BPF_MAX = 4096,	   /* BPF_MAXINSNS: the kernel takes no more */
 	BPF_INSN = 8,	   /* sizeof(struct sock_filter) */
-	BIND_MIN = 5 + 32, /* a bind's least size in the record */
+	BIND_MIN = 5 + 52, /* a bind's least size in the record */
 	BEGUN_TRIES = 8,
 	ALL_FLAGS = KN_BOOT_CGROUP_V2_MEM | KN_BOOT_CGROUP_V2_CPU | KN_BOOT_LANDLOCK |
 		    KN_BOOT_NEW_IPC | KN_BOOT_NEED_MSEAL | KN_BOOT_EGRESS |
@@ -32,6 +32,8 @@ kn_boot_step_name(enum kn_boot_step s)
 		[KN_BSTEP_UNSHARE] = "make the template mount namespace",
 		[KN_BSTEP_PRIVATE] = "make the mounts private",
 		[KN_BSTEP_TERMINALS] = "write-protect the folder of terminals",
+		[KN_BSTEP_OVERLAY] =
+		    "put a layer of a task's own (overlayfs) upon a directory",
 		[KN_BSTEP_CAPS] = "drop capabilities",
 		[KN_BSTEP_CAPS_LEFT] = "verify that capabilities are gone",
 		[KN_BSTEP_NNP] = "set no_new_privs",
@@ -64,6 +66,7 @@ put_boot(struct kn_blob_w *w, const struct kn_boot *b)
 	kn_blob_u64(w, b->tmp_bytes);
 	kn_blob_u64(w, b->tmp_inodes);
 	kn_blob_u64(w, b->shm_bytes);
+	kn_blob_u64(w, b->shm_inodes);
 	kn_blob_u64(w, b->task_bytes);
 	kn_blob_u64(w, b->task_inodes);
 	kn_blob_u32(w, b->landlock_abi);
@@ -77,6 +80,9 @@ put_boot(struct kn_blob_w *w, const struct kn_boot *b)
 		kn_blob_u64(w, b->binds[i].ino);
 		kn_blob_u32(w, b->binds[i].writable);
 		kn_blob_u32(w, b->binds[i].check);
+		kn_blob_u64(w, b->binds[i].overlay_bytes);
+		kn_blob_u64(w, b->binds[i].overlay_inodes);
+		kn_blob_u32(w, b->binds[i].white);
 		kn_blob_u32(w, b->binds[i].link);
 		kn_blob_u32(w, b->binds[i].mask);
 	}
@@ -130,6 +136,9 @@ get_binds(struct kn_blob_r *r, struct kn_boot_bind *binds, uint32_t max)
 		binds[i].ino = kn_blob_get_u64(r);
 		binds[i].writable = get_bool(r);
 		binds[i].check = get_bool(r);
+		binds[i].overlay_bytes = kn_blob_get_u64(r);
+		binds[i].overlay_inodes = kn_blob_get_u64(r);
+		binds[i].white = get_bool(r);
 		binds[i].link = get_bool(r);
 		binds[i].mask = get_bool(r);
 		if (binds[i].at[0] != '/')
@@ -179,6 +188,7 @@ kn_boot_decode(const void *buf, size_t n, struct kn_boot *out,
 	b.tmp_bytes = kn_blob_get_u64(&r);
 	b.tmp_inodes = kn_blob_get_u64(&r);
 	b.shm_bytes = kn_blob_get_u64(&r);
+	b.shm_inodes = kn_blob_get_u64(&r);
 	b.task_bytes = kn_blob_get_u64(&r);
 	b.task_inodes = kn_blob_get_u64(&r);
 	b.landlock_abi = kn_blob_get_u32(&r);

@@ -115,6 +115,7 @@ enum kn_boot_step {
 	KN_BSTEP_UNSHARE,
 	KN_BSTEP_PRIVATE,
 	KN_BSTEP_TERMINALS,
+	KN_BSTEP_OVERLAY,
 	KN_BSTEP_CAPS,
 	KN_BSTEP_CAPS_LEFT,
 	KN_BSTEP_NNP,
@@ -166,7 +167,10 @@ struct kn_boot_bind {
 	uint64_t dev, ino;
 	bool writable; /* Landlock: may be written below here */
 	bool check;    /* dev and ino are meaningful */
-	bool link;     /* it is a link, to be mounted upon itself: then it stays */
+	uint64_t overlay_bytes, overlay_inodes; /* bytes not 0: each task writes to a
+						   layer of its own upon it */
+	bool white; /* no bind: what an overlay does not show */
+	bool link;  /* it is a link, to be mounted upon itself: then it stays */
 	bool
 	    mask; /* no bind: what stands there cannot be opened, and is not dev, ino */
 };
@@ -182,7 +186,7 @@ struct kn_boot {
 	uint32_t pids_overhead;	 /* processes in the cgroup that are not the task's */
 	uint64_t mem_overhead; /* bytes added to a task's limit for launcher and stub */
 	uint64_t worker_mem;   /* 0: none; bounds what a task may ask */
-	uint64_t tmp_bytes, tmp_inodes, shm_bytes, task_bytes, task_inodes;
+	uint64_t tmp_bytes, tmp_inodes, shm_bytes, shm_inodes, task_bytes, task_inodes;
 	uint32_t landlock_abi; /* as probed by the supervisor, 0: none */
 	uint64_t collect_file_max, collect_total_max, collect_count_max;
 	struct kn_boot_bind *binds;

@@ -195,6 +195,10 @@ resolve_one(struct kn_bind *b, struct kn_err *e)
 		b->ino = st.st_ino;
 		b->is_dir = S_ISDIR(st.st_mode);
 		b->path = path_of(b->fd);
+		if (m->overlay && !b->is_dir)
+			return kn_err_set(e, KN_EK_CONFIG,
+			    "%s: overlay upon %s: it is no directory", m->origin,
+			    m->source);
 	}
 	if (b->path == NULL)
 		return kn_err_sys(
@@ -231,8 +235,7 @@ check_reserved(const struct kn_mount *m, struct kn_err *e)
 	};
 	const char *rest;
 
-	if (!m->user || m->type == KN_MOUNT_TMPFS || m->type == KN_MOUNT_MASK ||
-	    m->type == KN_MOUNT_LINK)
+	if (!m->user || m->type == KN_MOUNT_TMPFS || kn_bind_is_denial(m))
 		return 0;
 	if (strcmp(m->at, "/") == 0)
 		return kn_err_set(e, KN_EK_CONFIG,
@@ -257,16 +260,17 @@ static int
 check_counts(const struct kn_policy *p, struct kn_err *e)
 {
 	static const char *const covered[] = { "/tmp", "/dev/shm", "/task" };
-	size_t n = 0, writable = 0, in_cells = 0, masks = 0;
+	size_t n = 0, writable = 0, in_cells = 0, masks = 0, overlays = 0;
 	const char *rest;
 
 	for (size_t i = 0; i < p->fs.mount_n; i++) {
 		const struct kn_mount *m = &p->fs.mounts[i];
 
-		masks += m->type == KN_MOUNT_MASK || m->type == KN_MOUNT_LINK;
+		masks += kn_bind_is_denial(m);
 		if (!m->user || m->type != KN_MOUNT_BIND)
 			continue;
 		n++;
+		overlays += m->overlay;
 		if (m->pin) /* its writable folder was counted */
 			continue;
 		writable += m->writable;
@@ -289,6 +293,10 @@ check_counts(const struct kn_policy *p, struct kn_err *e)
 		kn_err_hint(e, "deny the folder that holds them, or bind less");
 		return -1;
 	}
+	if (overlays > KN_BIND_OVERLAY_MAX)
+		return kn_err_set(e, KN_EK_CONFIG,
+		    "/filesystem/mounts: %zu overlays, at most %d are possible",
+		    overlays, KN_BIND_OVERLAY_MAX);
 	if (writable > KN_BIND_WRITABLE_MAX)
 		return kn_err_set(e, KN_EK_CONFIG,
 		    "/filesystem/mounts: %zu writable binds, at most %d are possible",
@@ -358,6 +366,11 @@ check_target(struct kn_bind *all, size_t n, size_t i, struct kn_err *e)
 			    o->at, o->origin);
 		if (!below(m->at, o->at, &rest))
 			continue;
+		if (o->overlay && *rest != '\0')
+			return kn_err_set(e, KN_EK_CONFIG,
+			    "%s: target %s: lies in the overlay at %s, which shows no "
+			    "other mount; name a place beside it",
+			    m->origin, m->at, o->at);
 		if (o->type == KN_MOUNT_SYMLINK)
 			return kn_err_set(e, KN_EK_CONFIG,
 			    "%s: target %s: %s is a symbolic link to %s inside; name "
@@ -385,58 +398,6 @@ check_target(struct kn_bind *all, size_t n, size_t i, struct kn_err *e)
 	return check_inside(&all[i], in, in_rest, e);
 }
 
-/* Where a mask will stand: the innermost bind, and the way from its top. */
-static int
-find_masked(struct kn_bind *all, size_t n, struct kn_bind *b, struct kn_err *e)
-{
-	const struct kn_mount *m = b->mount;
-	const char *rest;
-	struct stat st;
-
-	if (lstat(m->source, &st) < 0)
-		return kn_err_sys(
-		    e, KN_EK_CONFIG, "%s: look at %s", m->origin, m->source);
-	b->dev = st.st_dev;
-	b->ino = st.st_ino;
-	for (size_t i = 0; i < n; i++) {
-		if (m->type == KN_MOUNT_MASK && below(all[i].mount->at, m->at, &rest))
-			all[i].shadowed = true;
-		if (all[i].mount->type == KN_MOUNT_BIND && !all[i].missing &&
-		    below(m->at, all[i].mount->at, &rest) &&
-		    (b->in == NULL ||
-			strlen(all[i].mount->at) >= strlen(b->in->mount->at))) {
-			b->in = &all[i];
-			b->in_rest = rest;
-		}
-	}
-	return 0;
-}
-
-int
-kn_bind_check_masks(const struct kn_bind *b, size_t n, struct kn_err *e)
-{
-	for (size_t i = 0; i < n; i++) {
-		const struct kn_mount *m = b[i].mount;
-		KN_OWN_FD int fd = -1;
-		struct stat st;
-
-		if (m->type != KN_MOUNT_MASK || !m->writable || b[i].in == NULL ||
-		    *b[i].in_rest == '\0')
-			continue;
-		fd = open_beneath(
-		    b[i].in->fd, b[i].in_rest, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
-		if (fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) == m->dir)
-			continue;
-		kn_err_set(e, KN_EK_LAUNCH,
-		    "%s: %s is not there any more: what stands at its path now could "
-		    "not be hidden",
-		    m->origin, m->source);
-		kn_err_hint(e, "start again: the policy is read anew then");
-		return -1;
-	}
-	return 0;
-}
-
 int
 kn_bind_resolve(const struct kn_policy *p, struct kn_bind **out, struct kn_err *e)
 {
@@ -455,10 +416,9 @@ kn_bind_resolve(const struct kn_policy *p, struct kn_bind **out, struct kn_err *
 		if (check_reserved(b[i].mount, e) < 0 || resolve_one(&b[i], e) < 0)
 			goto fail;
 	for (size_t i = 0; i < n; i++) {
-		bool mask = b[i].mount->type == KN_MOUNT_MASK ||
-			    b[i].mount->type == KN_MOUNT_LINK;
+		bool mask = kn_bind_is_denial(b[i].mount);
 
-		if (mask && find_masked(b, n, &b[i], e) < 0)
+		if (mask && kn_bind_find_masked(b, n, &b[i], e) < 0)
 			goto fail;
 		if (!mask && b[i].mount->user && check_target(b, n, i, e) < 0)
 			goto fail;

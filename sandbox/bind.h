@@ -20,7 +20,8 @@ enum {
 	KN_BIND_MAX = 1000, /* bwrap looks through all mounts for each: 1000 take 2 s
 			       and more, 3000 half a minute */
 	KN_BIND_WRITABLE_MAX = 256, /* Landlock rules of a cell */
-	KN_BIND_COVERED_MAX = 64,   /* binds that each cell puts back on its own /tmp */
+	KN_BIND_COVERED_MAX = 256,  /* binds that each cell puts back on its own /tmp */
+	KN_BIND_OVERLAY_MAX = 8,    /* the stub's table */
 	KN_BIND_MASK_MAX = 500,	    /* each is a mount, copied for each task */
 };
 
@@ -40,6 +41,11 @@ struct kn_bind {
 };
 /* Resolve all. Errors name the mount's origin. *out: calloc'ed array of mount_n. */
 int kn_bind_resolve(const struct kn_policy *p, struct kn_bind **out, struct kn_err *e);
+/* Not a mount of the caller's, but what is denied of another. */
+bool kn_bind_is_denial(const struct kn_mount *m);
+/* Where it will stand: the innermost bind, and the way from its top; and who it is. */
+int kn_bind_find_masked(
+    struct kn_bind *all, size_t n, struct kn_bind *b, struct kn_err *e);
 /* Before a launch: all that is to be masked in writable binds still stands there, or
  * the launcher would make it. */
 int kn_bind_check_masks(const struct kn_bind *b, size_t n, struct kn_err *e);

@@ -6,6 +6,7 @@
  *   --die-with-parent      nothing outlives the launcher, which dies with us
  *   --cap-add SYS_ADMIN    in the sandbox's own user namespace: cells need mounts
  *   --cap-add SETPCAP      the stub empties its bounding set with it, and drops it
+ *   --cap-add DAC_OVERRIDE where cells put overlays: those work as who mounts them
  *   --disable-userns       no second user namespace in which a wall could be undone
  *   --uid, --gid           1000 inside, unless the policy says another
  *   --remount-ro /dev, /   what one task leaves there the next would see
@@ -78,6 +79,7 @@ push_mount(struct kn_argv *a, const struct kn_mount *m, const char *source)
 		if (push3(a, "--perms", "0444", NULL) < 0)
 			return -1;
 		return push3(a, "--file", source, m->at);
+	case KN_MOUNT_WHITE:
 	case KN_MOUNT_LINK:
 		return 0; /* the stub's: a path that is a link leads bwrap elsewhere */
 	case KN_MOUNT_TMPFS:
@@ -107,6 +109,15 @@ push_mounts(struct kn_argv *a, const struct kn_bwrap_req *r, bool user)
 	return 0;
 }
 
+static bool
+has_overlay(const struct kn_policy *p)
+{
+	for (size_t i = 0; i < p->fs.mount_n; i++)
+		if (p->fs.mounts[i].overlay)
+			return true;
+	return false;
+}
+
 static int
 push_all(struct kn_argv *a, const struct kn_bwrap_req *r)
 {
@@ -123,6 +134,8 @@ push_all(struct kn_argv *a, const struct kn_bwrap_req *r)
 	bad |= push(a, r->bwrap);
 	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
 		bad |= push(a, first[i]);
+	if (has_overlay(r->policy))
+		bad |= push3(a, "--cap-add", "CAP_DAC_OVERRIDE", NULL);
 	if (r->policy->network != KN_NET_HOST)
 		bad |= push(a, "--unshare-net");
 	bad |= push3(a, "--uid", uid, NULL);

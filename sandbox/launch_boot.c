@@ -43,22 +43,26 @@ fill_binds(const struct kn_launcher *l, struct kn_boot_bind *out)
 	for (size_t i = 0; i < l->policy->fs.mount_n; i++) {
 		const struct kn_bind *b = &l->binds[i];
 
-		bool link = b->mount->type == KN_MOUNT_LINK;
+		enum kn_mount_type type = b->mount->type;
 
-		if (link || b->mount->type == KN_MOUNT_MASK)
+		if (type == KN_MOUNT_LINK || type == KN_MOUNT_MASK ||
+		    type == KN_MOUNT_WHITE)
 			out[n++] = (struct kn_boot_bind){ .at = b->mount->at,
 				.dev = b->dev,
 				.ino = b->ino,
-				.check = link,
-				.link = link,
-				.mask = !link };
+				.check = type == KN_MOUNT_LINK,
+				.white = type == KN_MOUNT_WHITE,
+				.link = type == KN_MOUNT_LINK,
+				.mask = type == KN_MOUNT_MASK };
 		if (b->fd < 0)
 			continue;
 		out[n++] = (struct kn_boot_bind){ .at = b->mount->at,
 			.dev = b->dev,
 			.ino = b->ino,
 			.writable = b->mount->writable && !b->mount->pin,
-			.check = !b->shadowed };
+			.check = !b->shadowed,
+			.overlay_bytes = b->mount->overlay ? b->mount->bytes : 0,
+			.overlay_inodes = b->mount->overlay ? b->mount->inodes : 0 };
 	}
 	return n;
 }
@@ -97,6 +101,7 @@ kn_launch_boot(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 		.tmp_bytes = p->fs.tmp_bytes,
 		.tmp_inodes = p->fs.tmp_inodes,
 		.shm_bytes = p->fs.shm_bytes,
+		.shm_inodes = p->fs.shm_inodes,
 		.task_bytes = p->fs.task_bytes,
 		.task_inodes = p->fs.task_inodes,
 		.landlock_abi = l->host->landlock_abi,

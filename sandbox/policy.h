@@ -41,11 +41,12 @@ enum kn_mount_type {
 	KN_MOUNT_TMPFS,
 	KN_MOUNT_DIR,
 	KN_MOUNT_SYMLINK,
-	KN_MOUNT_DATA, /* a small read-only file with `data` as content, no mount of
-			  its own (bwrap: --perms 0444 --file FD AT) */
-	KN_MOUNT_LINK, /* a link that a bind shows at `at`, kept as it is */
-	KN_MOUNT_MASK, /* what is denied: something that cannot be opened, upon a
-			  file or folder that another mount shows at `at` */
+	KN_MOUNT_DATA,	/* a small read-only file with `data` as content, no mount of
+			   its own (bwrap: --perms 0444 --file FD AT) */
+	KN_MOUNT_LINK,	/* a link that a bind shows at `at`, kept as it is */
+	KN_MOUNT_WHITE, /* what is denied below an overlay: not shown */
+	KN_MOUNT_MASK,	/* what is denied: something that cannot be opened, upon a
+			   file or folder that another mount shows at `at` */
 };
 struct kn_mount {
 	enum kn_mount_type type;
@@ -62,8 +63,9 @@ struct kn_mount {
 		   * cannot move it away with what is mounted below it */
 	bool optional; /* BIND: skip if the source does not exist (system root only) */
 	bool user;     /* asked for by caller or policy file, not by a system root */
-	uint64_t bytes, inodes; /* TMPFS */
-	const char *origin;	/* "--bind", "policy.json:/filesystem/mounts/0" */
+	uint64_t bytes, inodes; /* TMPFS; BIND with overlay */
+	bool overlay;	    /* BIND: each task writes to a layer of its own upon it */
+	const char *origin; /* "--bind", "policy.json:/filesystem/mounts/0" */
 };
 
 enum kn_seccomp_action {
@@ -175,8 +177,9 @@ struct kn_policy {
 		const struct kn_mount
 		    *mounts; /* in mount order; the expanded system root first */
 		size_t mount_n;
-		uint64_t tmp_bytes, tmp_inodes;	  /* private /tmp of a cell */
-		uint64_t shm_bytes;		  /* /dev/shm */
+		uint64_t tmp_bytes, tmp_inodes; /* private /tmp of a cell */
+		uint64_t shm_bytes,
+		    shm_inodes; /* /dev/shm; inodes 0: as many as pages */
 		uint64_t task_bytes, task_inodes; /* /task */
 		const char *const
 		    *task_paths; /* roots below which a task line may name "path" */

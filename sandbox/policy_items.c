@@ -56,14 +56,16 @@ check_tmpfs(const struct kn_pdoc *d, const char *at, const char *path, struct kn
 static int
 check_mount(const struct kn_pdoc *d, json_t *m, const char *at, struct kn_err *e)
 {
-	static const char *const kinds[] = { "bind", "tmpfs", "dir", "symlink" };
+	static const char *const kinds[] = { "bind", "tmpfs", "dir", "symlink",
+		"overlay" };
 	static const struct {
 		const char *member;
 		unsigned kinds; /* bit per kinds[] that it goes with */
-	} goes[] = { { "at", 1 | 8 }, { "mode", 1 }, { "size", 2 }, { "inodes", 2 } };
+	} goes[] = { { "at", 1 | 8 | 16 }, { "mode", 1 }, { "size", 2 | 16 },
+		{ "inodes", 2 | 16 } };
 	char where[KN_POLICY_POINTER_MAX];
 	int kind = -1;
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		json_t *v = json_object_get(m, kinds[i]);
 		if (!json_is_string(v))
 			continue;
@@ -74,7 +76,7 @@ check_mount(const struct kn_pdoc *d, json_t *m, const char *at, struct kn_err *e
 	}
 	if (kind < 0)
 		return kn_pdoc_fail(
-		    d, at, false, e, "needs one of bind, tmpfs, dir, symlink");
+		    d, at, false, e, "needs one of bind, overlay, tmpfs, dir, symlink");
 	const char *path = json_string_value(json_object_get(m, kinds[kind]));
 	snprintf(where, sizeof where, "%.200s/%s", at, kinds[kind]);
 	if (!*path || strlen(path) >= 4096)

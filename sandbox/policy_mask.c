@@ -54,13 +54,19 @@ add_mask(struct kn_deny *d, size_t i, const char *at, const char *real, bool dir
 	struct kn_pmem *mem = &d->p->mem;
 	bool open = d->kind == KN_DENY_OPEN;
 	struct kn_mount_list *to = open ? &d->masks : &d->binds;
-	struct kn_mount m = { .type = open ? KN_MOUNT_MASK : KN_MOUNT_BIND,
+	bool top = strcmp(kn_deny_mount(d, i)->at, at) == 0;
+	bool white = open && kn_deny_mount(d, i)->overlay && !top;
+	struct kn_mount m = { .type = white  ? KN_MOUNT_WHITE
+				      : open ? KN_MOUNT_MASK
+					     : KN_MOUNT_BIND,
 		.user = true,
 		.dir = open && dir,
 		.writable = open && kn_deny_mount(d, i)->writable,
 		.origin = d->origin };
 
-	if (!open && strcmp(kn_deny_mount(d, i)->at, at) == 0) {
+	if (top)
+		d->all->v[i].overlay = false;
+	if (!open && top) {
 		d->all->v[i].writable = false;
 		return 0;
 	}

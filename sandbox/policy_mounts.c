@@ -6,6 +6,8 @@
 
 #include "sandbox/policy_files.h"
 
+enum { OVERLAY_AT_MAX = 200, OVERLAY_BYTES = 64 << 20, OVERLAY_INODES = 10000 };
+
 int
 kn_mount_add(
     struct kn_mount_list *l, struct kn_mount m, struct kn_pmem *mem, struct kn_err *e)
@@ -82,13 +84,41 @@ build_tmpfs(struct kn_pol *p, json_t *m)
 			     : &p->pub.fs.shm_bytes;
 	if (bytes)
 		*b = bytes;
+	if (inodes && !tmp && !task)
+		p->pub.fs.shm_inodes = inodes;
 	if (inodes && tmp)
 		p->pub.fs.tmp_inodes = inodes;
 	if (inodes && task)
 		p->pub.fs.task_inodes = inodes;
 }
 
-/* One bind, dir or symlink of the document. */
+/* What cannot be said to overlayfs, or would be hidden by a task's own. */
+static const char *
+overlay_fault(const char *at)
+{
+	static const char *const own[] = { "/tmp", "/dev/shm", "/task" };
+	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+		if (covers(own[i], at))
+			return "an overlay lies beside /tmp, /dev/shm and /task";
+	if (strlen(at) >= OVERLAY_AT_MAX)
+		return "the path of an overlay is at most 200 bytes long";
+	return strpbrk(at, ":,\\") ? "the path of an overlay has no ':', ',' or '\\'"
+				   : NULL;
+}
+
+static void
+plan_overlay(json_t *j, struct kn_mount *m, const char **source)
+{
+	json_t *size = json_object_get(j, "size"), *n = json_object_get(j, "inodes");
+	bool sized = size && !json_is_null(size);
+	*source = text(j, "overlay");
+	m->overlay = true;
+	m->bytes = sized ? kn_policy_size_of(size) : OVERLAY_BYTES;
+	m->inodes =
+	    json_is_integer(n) ? (uint64_t)json_integer_value(n) : OVERLAY_INODES;
+}
+
+/* One bind, overlay, dir or symlink of the document. */
 static int
 build_mount(struct kn_pol *p, json_t *j, const char *pointer, struct kn_mount_list *l,
     struct kn_err *e)
@@ -103,11 +133,15 @@ build_mount(struct kn_pol *p, json_t *j, const char *pointer, struct kn_mount_li
 		m.type = KN_MOUNT_SYMLINK;
 		source = text(j, "symlink");
 	} else {
+		if (text(j, "overlay"))
+			plan_overlay(j, &m, &source);
 		m.writable = mode && strcmp(mode, "rw") == 0;
 		if (!at)
 			at = source;
 	}
 	const char *fault = kn_inside_path_fault(at);
+	if (!fault && m.overlay)
+		fault = overlay_fault(at);
 	if (fault)
 		return kn_pol_fail(p, pointer, e,
 		    "\"%.80s\": %s; name another path inside", at, fault);
@@ -182,7 +216,7 @@ is_there_already(const struct kn_mount_list *l, const struct kn_mount *m)
 		return false;
 	if (m->type == KN_MOUNT_SYMLINK)
 		return top->type == KN_MOUNT_BIND || strcmp(top->at, m->at) == 0;
-	return top->type == KN_MOUNT_BIND && !top->writable &&
+	return top->type == KN_MOUNT_BIND && !top->writable && !top->overlay &&
 	       strcmp(top->source, top->at) == 0;
 }
 

@@ -149,7 +149,7 @@ keep_record(struct kn_stub *s, const struct kn_boot *b)
 	s->collect = (struct kn_collect_limits){ b->collect_file_max,
 		b->collect_total_max, b->collect_count_max };
 	kn_mounts_opts(s->tmp_opts, b->tmp_bytes, b->tmp_inodes, "1777");
-	kn_mounts_opts(s->shm_opts, b->shm_bytes, 0, "1777");
+	kn_mounts_opts(s->shm_opts, b->shm_bytes, b->shm_inodes, "1777");
 	kn_mounts_opts(s->task_opts, b->task_bytes, b->task_inodes, "0755");
 	kn_fresh_init(s->fresh);
 	kn_ipcns_init(&s->ipcns);
@@ -194,6 +194,12 @@ set_mounts(struct kn_stub *s, const struct kn_boot *b)
 	r = kn_mounts_keep_links(b, &at);
 	if (r < 0)
 		return fail(s, KN_BSTEP_BINDS, r, at);
+	r = kn_overlays_find(b, &s->overlays);
+	if (r == 0)
+		r = kn_overlays_try(&s->overlays, &at);
+	if (r < 0)
+		return fail(s, KN_BSTEP_OVERLAY, r, at);
+	s->land.overlays = &s->overlays;
 	r = kn_wall_land_open(&s->land,
 	    b->flags & KN_BOOT_LANDLOCK ? b->landlock_abi : 0, b->binds, b->bind_n);
 	if (r < 0)
@@ -263,12 +269,13 @@ static int
 set_walls(struct kn_stub *s, const struct kn_boot *b)
 {
 	const char *what = NULL;
-	int r = kn_wall_stub_caps();
+	bool overlays = s->overlays.n > 0;
+	int r = kn_wall_stub_caps(overlays);
 
 	if (r < 0)
 		return fail(s, KN_BSTEP_CAPS, r,
 		    "the launcher must leave CAP_SYS_ADMIN and CAP_SETPCAP");
-	r = kn_wall_stub_caps_verify();
+	r = kn_wall_stub_caps_verify(overlays);
 	if (r < 0)
 		return fail(s, KN_BSTEP_CAPS_LEFT, r, NULL);
 	r = kn_wall_no_new_privs();

@@ -59,6 +59,7 @@
 	X(openat, "proc files, the terminal") \
 	X(openat2, "below /task without links") \
 	X(mkdirat, "folders of a task's files") \
+	X(mknodat, "what is denied below an overlay: a device 0/0 stands for nothing") \
 	X(fchmod, "mode of a task's file") \
 	X(newfstatat, "what a name is") \
 	X(sendfile, "files that came as descriptors") \

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "sandbox/stub/overlay.h"
 #include "sandbox/stub/sys.h"
 #include "sandbox/stub/wall.h"
 
@@ -126,6 +127,8 @@ allow_all(const struct kn_land *l, int ruleset)
 		r = allow_path(ruleset, "/dev/shm", all);
 	if (r == 0)
 		r = allow_path(ruleset, "/task", all);
+	for (uint32_t i = 0; r == 0 && i < l->overlays->n; i++)
+		r = allow_path(ruleset, l->overlays->v[i].at, all);
 	for (uint32_t i = 0; r == 0 && i < l->writable_n; i++)
 		r = allow(ruleset, l->writable_fd[i],
 		    l->writable_dir[i] ? all : all & FS_OF_FILE);

@@ -8,6 +8,7 @@
 #include <sys/sysmacros.h>
 
 #include "ipc/layout.h"
+#include "sandbox/stub/overlay.h"
 #include "sandbox/stub/sys.h"
 #include "sandbox/stub/text.h"
 
@@ -58,7 +59,7 @@ kn_mounts_check(const struct kn_boot *b, const char **out_at)
 		const struct kn_boot_bind *bind = &b->binds[i];
 		int r;
 
-		if (!bind->check && !bind->mask)
+		if ((!bind->check && !bind->mask) || bind->white)
 			continue;
 		*out_at = bind->at;
 		r = kn_sys_stat(AT_FDCWD, bind->at, &st, AT_SYMLINK_NOFOLLOW);
@@ -283,6 +284,9 @@ kn_mounts_cell(struct kn_cell_mounts *m, const char **out_at)
 	const unsigned long flags = MS_NOSUID | MS_NODEV;
 	int r = lift_covered(m->covered, out_at);
 
+	if (r < 0)
+		return r;
+	r = kn_overlays_cell(m->overlays, out_at);
 	if (r < 0)
 		return r;
 	*out_at = "/tmp";

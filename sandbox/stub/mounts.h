@@ -14,7 +14,7 @@
 #include "ipc/control.h"
 
 /* Binds that stand below a folder which a cell covers: put back on top of it. */
-enum { KN_COVERED_MAX = 64, KN_COVERED_BYTES = 16 * 1024 };
+enum { KN_COVERED_MAX = 256, KN_COVERED_BYTES = 32 * 1024 };
 struct kn_covered {
 	char text[KN_COVERED_BYTES];
 	const char *at[KN_COVERED_MAX];
@@ -22,12 +22,14 @@ struct kn_covered {
 	uint32_t n;
 };
 
+struct kn_overlays;
 enum { KN_MOUNT_OPTS = 96 };
 struct kn_cell_mounts {
 	/* tmpfs options; empty: what stands in the template will do (fresh.h) */
 	char tmp[KN_MOUNT_OPTS], shm[KN_MOUNT_OPTS];
 	int task_fd; /* detached tmpfs for /task, or -1 likewise */
 	struct kn_covered *covered;
+	const struct kn_overlays *overlays;
 };
 
 /* A mount namespace of our own with nothing shared. *out_step: where it failed. */

@@ -150,6 +150,7 @@ plan_cell(struct run *r)
 	c->bpf_n = s->cell_bpf_n;
 	c->mounts.task_fd = r->task_fs;
 	c->mounts.covered = &s->covered;
+	c->mounts.overlays = &s->overlays;
 	if (r->job.limits.tmp)
 		kn_mounts_opts(c->mounts.tmp, r->job.limits.tmp, s->tmp_inodes, "1777");
 	else if (!r->shared[KN_FRESH_TMP])

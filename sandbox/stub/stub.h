@@ -16,6 +16,7 @@
 #include "sandbox/stub/fresh.h"
 #include "sandbox/stub/ipcns.h"
 #include "sandbox/stub/left.h"
+#include "sandbox/stub/overlay.h"
 #include "sandbox/stub/watch.h"
 
 /* A TASK message that waits for its turn, with its descriptors. */
@@ -45,6 +46,7 @@ struct kn_stub {
 	struct kn_ipcns ipcns;
 	struct kn_collect_limits collect;
 	struct kn_covered covered;
+	struct kn_overlays overlays;
 	struct kn_land land;
 	struct sock_filter cell_bpf[BPF_MAXINSNS];
 	uint32_t cell_bpf_n;

@@ -40,8 +40,15 @@ caps_are(uint32_t keep)
 	return 0;
 }
 
+/* overlayfs works as who mounts it, in a directory of mode 0. */
+static uint32_t
+stub_keeps(bool overlays)
+{
+	return 1u << CAP_SYS_ADMIN | (overlays ? 1u << CAP_DAC_OVERRIDE : 0);
+}
+
 int
-kn_wall_stub_caps(void)
+kn_wall_stub_caps(bool overlays)
 {
 	long r = KN_SYS5(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 
@@ -56,11 +63,11 @@ kn_wall_stub_caps(void)
 		if (r < 0)
 			return (int)r;
 	}
-	return caps_set(1u << CAP_SYS_ADMIN);
+	return caps_set(stub_keeps(overlays));
 }
 
 int
-kn_wall_stub_caps_verify(void)
+kn_wall_stub_caps_verify(bool overlays)
 {
 	for (int cap = 0; cap <= CAP_MAX; cap++) {
 		long r = KN_SYS2(SYS_prctl, PR_CAPBSET_READ, cap);
@@ -76,7 +83,7 @@ kn_wall_stub_caps_verify(void)
 		if (r != 0)
 			return r < 0 ? (int)r : -EPERM;
 	}
-	return caps_are(1u << CAP_SYS_ADMIN);
+	return caps_are(stub_keeps(overlays));
 }
 
 /* Bounding and ambient sets were verified empty at boot and cannot grow again. */

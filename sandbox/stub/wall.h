@@ -19,10 +19,11 @@
 /* Keep CAP_SYS_ADMIN (of the sandbox's own user namespace) in permitted and effective,
  * for making cells, and nothing else anywhere: bounding, inheritable and ambient sets
  * are emptied. The launcher must leave us CAP_SETPCAP, which emptying the bounding set
- * takes; it goes here too. */
-int kn_wall_stub_caps(void);
-/* Ask the kernel: -EPERM if any bit but that one is left in any set. */
-int kn_wall_stub_caps_verify(void);
+ * takes; it goes here too. overlays: cells put
+ * some, which takes CAP_DAC_OVERRIDE: over files of the one user that exists there. */
+int kn_wall_stub_caps(bool overlays);
+/* Ask the kernel: -EPERM if any bit but that is left in any set. */
+int kn_wall_stub_caps_verify(bool overlays);
 /* In a cell, once its mounts stand: drop the last one, and look. */
 int kn_wall_cell_caps(void);
 
@@ -33,6 +34,7 @@ int kn_wall_first_filter(const struct sock_filter *prog, uint32_t n, int *out_li
 /* A cell's, upon the worker's: and it answers. */
 int kn_wall_cell_filter(const struct sock_filter *prog, uint32_t n);
 
+struct kn_overlays;
 /* What Landlock rules of a cell need, gathered once per worker. */
 enum { KN_LAND_WRITABLE_MAX = 256 };
 struct kn_land {
@@ -41,7 +43,8 @@ struct kn_land {
 	int writable_fd[KN_LAND_WRITABLE_MAX]; /* writable binds */
 	uint8_t writable_dir[KN_LAND_WRITABLE_MAX];
 	uint32_t writable_n;
-	int ready_fd; /* rules that are made already, or -1 */
+	const struct kn_overlays *overlays; /* written to: each task's own */
+	int ready_fd;			    /* rules that are made already, or -1 */
 	uint64_t ready_made;
 };
 /* Open what is needed; binds are the boot record's. */

@@ -9,8 +9,8 @@ enum { BINDS = 3, BPF_N = 5 };
 
 static const uint64_t bpf[2][BPF_N] = { { 1, 2, 3, 4, 5 }, { 6, 7, 8, 9, 10 } };
 static struct kn_boot_bind binds[BINDS] = {
-	{ "/usr", 1, 2, false, true, false, false },
-	{ "/work dir", UINT64_MAX, 4, true, true, false, false },
+	{ "/usr", 1, 2, false, true, 7, 8, true, false, false },
+	{ "/work dir", UINT64_MAX, 4, true, true, 7, 8, true, false, false },
 	{ .at = "/", .mask = true },
 };
 
@@ -33,6 +33,7 @@ sample(void)
 	b.tmp_bytes = 11;
 	b.tmp_inodes = 12;
 	b.shm_bytes = 13;
+	b.shm_inodes = 18;
 	b.task_bytes = 14;
 	b.task_inodes = 15;
 	b.landlock_abi = 6;
@@ -85,6 +86,9 @@ a_boot_record_arrives_as_it_was_sent(void **state)
 		assert_true(room[i].dev == binds[i].dev && room[i].ino == binds[i].ino);
 		assert_int_equal(room[i].writable, binds[i].writable);
 		assert_int_equal(room[i].check, binds[i].check);
+		assert_int_equal(room[i].overlay_bytes, binds[i].overlay_bytes);
+		assert_int_equal(room[i].overlay_inodes, binds[i].overlay_inodes);
+		assert_int_equal(room[i].white, binds[i].white);
 		assert_int_equal(room[i].link, binds[i].link);
 		assert_int_equal(room[i].mask, binds[i].mask);
 	}
@@ -151,7 +155,7 @@ a_boot_record_out_of_range_is_refused(void **state)
 	b.worker = 8;
 	refused(&b);
 	b = sample();
-	b.flags = 1u << 6;
+	b.flags = 1u << 31;
 	refused(&b);
 	b = sample();
 	b.has = 1u << KN_BOOT_FD_N;
