@@ -102,13 +102,15 @@ period(uint64_t ms, char room[32])
 /* ---- sections ---- */
 
 /* Which mounts a sentence is about. */
-enum sort { READ_ONLY, WRITABLE, HIDDEN };
+enum sort { READ_ONLY, WRITABLE, LAYERED, HIDDEN };
 
 static bool
 is_of(const struct kn_mount *m, enum sort sort)
 {
 	if (sort == HIDDEN)
-		return m->type == KN_MOUNT_MASK;
+		return m->type == KN_MOUNT_MASK || m->type == KN_MOUNT_WHITE;
+	if (m->overlay || sort == LAYERED)
+		return m->overlay && sort == LAYERED;
 	return m->type == KN_MOUNT_BIND && m->user && !m->pin &&
 	       m->writable == (sort == WRITABLE);
 }
@@ -154,6 +156,7 @@ files(struct words *w)
 		say(w, "Sees no file of this machine but those named here.");
 	say_mounts(w, READ_ONLY, "Reads also");
 	say_mounts(w, WRITABLE, "Reads and changes, outside too:");
+	say_mounts(w, LAYERED, "Changes for itself alone, and not outside:");
 	say_mounts(w, HIDDEN, "Cannot open");
 	say(w, "Writes");
 	say_tmpfs(w, "/task", p->fs.task_bytes, p->fs.task_inodes);

@@ -61,6 +61,27 @@ kn_export_note(struct kn_exporting *x, const char *fmt, ...)
 	return 0;
 }
 
+/* A mask told as a bind would show what it hides. */
+static int
+check_files(const struct kn_exporting *x)
+{
+	for (size_t i = 0; i < x->p->fs.mount_n; i++) {
+		const struct kn_mount *m = &x->p->fs.mounts[i];
+		bool denied = m->type == KN_MOUNT_MASK || m->type == KN_MOUNT_LINK ||
+			      m->type == KN_MOUNT_WHITE;
+
+		if (denied || m->overlay)
+			return kn_err_set(x->e, KN_EK_CONFIG,
+			    "%.120s: %s at %.120s cannot be said to %s", m->origin,
+			    denied ? "what is denied" : "an overlay", m->at,
+			    x->backend);
+	}
+	if (!x->p->console)
+		return kn_err_set(x->e, KN_EK_CONFIG,
+		    "/permissions/console: %s shows what a task prints", x->backend);
+	return 0;
+}
+
 int
 kn_export_lacks(
     struct kn_exporting *x, enum kn_layer l, const char *what, const char *instead)
@@ -138,6 +159,8 @@ kn_export_make(const struct kn_policy *p, enum kn_export_format f, const char *n
 		    "has "
 		    "none",
 		    x.backend);
+	if (f != KN_EXPORT_SECCOMP && check_files(&x) < 0)
+		return -1;
 	x.f = open_memstream(&out->text, &n);
 	if (!x.f)
 		return kn_err_set(e, KN_EK_HOST, "export: out of memory");

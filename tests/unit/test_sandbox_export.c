@@ -203,6 +203,26 @@ what_a_back_end_lacks_is_an_error_unless_it_may_be_weaker(void **state)
 	}
 }
 
+/* A mask that was told as a bind would show what it hides. */
+static void
+what_is_denied_is_never_told_as_a_bind(void **state)
+{
+	static const char *const sets[] = { "/filesystem/deny=[\"/usr/share/doc\"]",
+		"/filesystem/mounts=[{\"overlay\":\"/usr/share\",\"at\":\"/o\"}]",
+		"/permissions/console=false" };
+	struct kn_err e;
+	(void)state;
+	for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+		struct kn_policy *p =
+		    LOAD(SET(sets[i]), SET("/allow_degraded=[\"uid\",\"landlock\"]"));
+		for (int f = KN_EXPORT_OCI; f < KN_EXPORT_N; f++) {
+			assert_null(exported(p, (enum kn_export_format)f, &e));
+			assert_int_equal(e.kind, KN_EK_CONFIG);
+		}
+		kn_policy_free(p);
+	}
+}
+
 static void
 what_a_policy_says_stands_in_each_format(void **state)
 {
@@ -258,6 +278,7 @@ main(void)
 		cmocka_unit_test(every_comparison_is_told_exactly),
 		cmocka_unit_test(
 		    what_a_back_end_lacks_is_an_error_unless_it_may_be_weaker),
+		cmocka_unit_test(what_is_denied_is_never_told_as_a_bind),
 		cmocka_unit_test(what_a_policy_says_stands_in_each_format),
 	};
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
