@@ -118,6 +118,38 @@ links_of_the_system_are_followed(void **state)
 	OK(resolve(&m, 1, &e), e);
 }
 
+/* bwrap would make what is to be masked and is not there, on the machine. */
+static void
+what_is_to_be_masked_is_there_at_each_launch(void **state)
+{
+	struct kn_mount m[] = { user_bind(join(dir, "work"), "/w", true),
+		{ .type = KN_MOUNT_MASK,
+		    .at = "/w/secret",
+		    .writable = true,
+		    .user = true,
+		    .origin = "deny" } };
+	struct kn_policy p = { .fs = { .mounts = m, .mount_n = 2 } };
+	struct kn_bind *b = NULL;
+	struct kn_err e = { 0 };
+
+	(void)state;
+	m[1].source = join(dir, "work/secret");
+	write_file(m[1].source, "x");
+	OK(kn_bind_resolve(&p, &b, &e), e);
+	OK(kn_bind_check_masks(b, 2, &e), e);
+	assert_int_equal(unlink(m[1].source), 0);
+	assert_int_equal(kn_bind_check_masks(b, 2, &e), -1);
+	assert_non_null(strstr(e.msg, "not there any more"));
+	/* Nor is a link to it, or a folder in its place, what was meant. */
+	assert_int_equal(symlink("file", m[1].source), 0);
+	assert_int_equal(kn_bind_check_masks(b, 2, &e), -1);
+	assert_int_equal(unlink(m[1].source), 0);
+	assert_int_equal(mkdir(m[1].source, 0700), 0);
+	assert_int_equal(kn_bind_check_masks(b, 2, &e), -1);
+	assert_int_equal(rmdir(m[1].source), 0);
+	kn_bind_free(b, 2);
+}
+
 static void
 device_is_refused(void **state)
 {
@@ -222,6 +254,7 @@ main(void)
 		cmocka_unit_test(absent_source_names_the_flag),
 		cmocka_unit_test(writable_bind_does_not_follow_a_planted_link),
 		cmocka_unit_test(links_of_the_system_are_followed),
+		cmocka_unit_test(what_is_to_be_masked_is_there_at_each_launch),
 		cmocka_unit_test(device_is_refused),
 		cmocka_unit_test(target_inside_another_bind_must_exist_there),
 		cmocka_unit_test(target_inside_the_system_root_must_exist_there),
