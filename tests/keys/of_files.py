@@ -105,6 +105,68 @@ def what_is_denied_is_not_opened():
     want(r.out == "open\n" and r.rc != 0 and "Permission denied" in r.err, r)
 
 
+@key("/filesystem/mounts/*/overlay")
+def an_overlay_is_written_for_the_task_alone():
+    d = dir_of("there")
+    r = sh(mounts({"overlay": d, "at": "/in"}), "echo x >/in/new && cat /in/there /in/new")
+    want(r.out == "there\nx\n" and not os.path.exists(d + "/new"), r)
+
+
+def words(**members):
+    return doc(permissions=members)
+
+
+def at_home(d):
+    return {"HOME": d}
+
+
+@key("/permissions", "/permissions/mode", "/permissions/project")
+def a_project_is_written_and_its_secrets_denied():
+    d = dir_of("open", ".env")
+    r = sh(words(mode="project", project=d), "cd %s && cat open && echo x >new; cat .env" % d, more=at_home(d))
+    want(r.out == "open\n" and os.path.exists(d + "/new"), r)
+
+
+@key("/permissions/read", "/permissions/read/*")
+def words_name_what_is_read():
+    d = dir_of("there")
+    r = sh(words(read=[d]), "cat %s/there && ! touch %s/new" % (d, d))
+    want(r.out == "there\n" and r.rc == 0, r)
+
+
+@key("/permissions/write", "/permissions/write/*")
+def words_name_what_is_written():
+    d = dir_of()
+    r = sh(words(write=[d]), "echo x >%s/new" % d)
+    want(r.rc == 0 and os.path.exists(d + "/new"), r)
+
+
+@key("/permissions/deny_read", "/permissions/deny_read/*")
+def words_deny_reading():
+    d = dir_of("open", "secret")
+    r = sh(words(read=[d], deny_read=[d + "/secret"]), "cat %s/open; cat %s/secret" % (d, d))
+    want(r.out == "open\n" and r.rc != 0, r)
+
+
+@key("/permissions/deny_write", "/permissions/deny_write/*")
+def words_deny_writing():
+    d = dir_of("kept")
+    r = sh(words(write=[d], deny_write=[d + "/kept"]), "cat %s/kept; echo x >%s/kept" % (d, d))
+    want(r.out == "kept\n" and r.rc != 0 and open(d + "/kept").read() == "kept\n", r)
+
+
+@key("/permissions/env", "/permissions/env/*")
+def words_name_variables():
+    r = sh(words(env=["KNIT_KEYS_A"]), "echo $KNIT_KEYS_A", more={"KNIT_KEYS_A": "a"})
+    want(r.out == "a\n", r)
+
+
+@key("/permissions/console")
+def a_console_is_none():
+    r = sh(words(console=False), "echo out; exit 3")
+    want(r.rc == 3 and r.out == "", r)
+
+
 # ---- environment, identity ----
 
 @key("/environment/inherit", "/environment/inherit/*")
