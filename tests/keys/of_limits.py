@@ -199,17 +199,3 @@ def a_task_is_no_larger_than_that():
 def the_largest_is_an_eighth_of_all():
     r = check(doc(payload={"area": "1M"}))
     want(r.rc == 1 and "/payload/area" in r.out + r.err, r)
-
-
-@key("/timeouts/teardown_ms")
-def a_worker_that_takes_down_too_long_is_replaced():
-    cgroup()  # which says that nothing of the task runs any more
-    b = Live(doc(timeouts={"teardown_ms": 0, "hard_ms": 900 * SLOW}), "--workers", "1")
-    b.put(task("a", "sleep", "0.5"))
-    stub = b.stub()
-    time.sleep(0.25)
-    os.kill(stub, signal.SIGSTOP)
-    threading.Timer(3.0 * SLOW, lambda: continue_(stub)).start()
-    b.answer(1)
-    r = b.end()
-    want("kill" in r.err, r)

@@ -135,3 +135,10 @@ def calls_of_another_abi_where_it_is_named():
         raise NotHere("a kernel without i386 programs")
     r = run(doc(seccomp={"architectures": ["SCMP_ARCH_X86"]}, filesystem={"mounts": [{"bind": d, "at": "/in"}]}), "/in/x")
     want(r.rc == 7, r)
+
+
+@key("/seccomp/explain")
+def a_refused_call_is_told():
+    p = doc(seccomp={"explain": True, "rules": [{"names": ["getpriority"], "action": "SCMP_ACT_ERRNO", "errnoRet": 42}]})
+    r = batch(p, [task("a", "/usr/bin/python3", "-S", "-c", "import ctypes; ctypes.CDLL(None).syscall(%d, 0, 0)" % nr("getpriority"))])
+    want(any(x["call"] == "getpriority" for x in r.by["a"].get("refused", [])), r)
