@@ -21,16 +21,17 @@ enum {
 	SPIN_FAILS = 4,
 	NO_SPIN_MAX_SHIFT = 10,
 	BURST = 8,
-	FEW_LOOKS = 4, /* of a quarter of a microsecond each */
-	PAUSES_A_LOOK = 12,
-	YIELD_AT = 4, /* calls under way */
+	FEW_LOOKS = 12, /* below a microsecond */
+	YIELD_AT = 4,	/* calls under way */
 	YIELDS = 3,
 	LONG_YIELD_NS = 1000 * 1000,
 	NO_YIELD_NS = 100 * 1000 * 1000,
 };
 
+/* few: so little is under way that the worker has most likely nothing else to write:
+ * the line of the next answer is fetched beside the word that tells of it. */
 static uint32_t
-news(const struct kn_sup *s)
+news(const struct kn_sup *s, bool few)
 {
 	uint32_t n = 0, m;
 
@@ -39,26 +40,24 @@ news(const struct kn_sup *s)
 
 		if (!w->live || !kn_wk_owes(w))
 			continue;
-		kn_return_expect(&w->rx, &w->slice);
+		if (few)
+			kn_return_expect(&w->rx, &w->slice);
 		m = kn_return_pending(&w->rx, &w->slice);
-		if (!m)
-			continue;
-		kn_return_expect(&w->rx, &w->slice); /* it was the old one before */
+		if (few && m)
+			kn_return_expect(&w->rx, &w->slice); /* it was the old one */
 		n += (uint32_t)__builtin_popcount(m);
 	}
 	return n;
 }
 
 static void
-pause_for(int n)
+pause_once(void)
 {
-	for (int i = 0; i < n; i++) {
 #if defined(__x86_64__)
-		__builtin_ia32_pause();
+	__builtin_ia32_pause();
 #elif defined(__aarch64__)
-		__asm__ volatile("yield");
+	__asm__ volatile("yield");
 #endif
-	}
 }
 
 /* None of those that owe us something runs where we do, as far as is known. */
@@ -87,7 +86,7 @@ give_way(struct kn_sup *s, uint64_t began)
 
 	for (int i = 0; i < YIELDS; i++) {
 		(void)sched_yield();
-		if (news(s) > 0)
+		if (news(s, false) > 0)
 			return true;
 		now = kn_clock_now();
 		if (now - began > LONG_YIELD_NS) {
@@ -98,16 +97,29 @@ give_way(struct kn_sup *s, uint64_t began)
 	return false;
 }
 
+static uint32_t
+under_way(const struct kn_sup *s)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->worker_n; i++)
+		n += s->wk[i].live ? s->wk[i].outstanding : 0;
+	return n;
+}
+
+bool
+kn_call_is_few(const struct kn_sup *s)
+{
+	return under_way(s) < 2 * BURST;
+}
+
 bool
 kn_call_spin(struct kn_sup *s)
 {
+	uint32_t out = under_way(s), few = 0, shift, want;
 	uint64_t now, end, more;
-	uint32_t out = 0, few = 0, shift, want;
-	int pauses;
 	bool is_hot;
 
-	for (uint32_t i = 0; i < s->worker_n; i++)
-		out += s->wk[i].live ? s->wk[i].outstanding : 0;
 	more =
 	    s->long_bytes / BYTES_A_NS < MORE_NS ? s->long_bytes / BYTES_A_NS : MORE_NS;
 	/* The first after a pause is slept for: who calls now and then is not served
@@ -124,20 +136,19 @@ kn_call_spin(struct kn_sup *s)
 		return out >= YIELD_AT && give_way(s, now);
 	if (s->host->cpus < 2 || !is_hot)
 		return false;
-	/* Of many a few are waited for, and seldom looked at: each look takes a line
-	 * from the worker that is writing it. */
 	want = out >= 2 * BURST ? BURST : 1;
-	pauses = want > 1 ? PAUSES_A_LOOK : 1;
 	for (end = now + SPIN_NS + more; now < end; now = kn_clock_now()) {
-		for (int i = 0; i < SPINS_A_LOOK; i += pauses) {
-			uint32_t n = news(s);
+		for (int i = 0; i < SPINS_A_LOOK; i++) {
+			uint32_t n = news(s, want == 1);
 
+			/* Of many a few are waited for: each look takes a line from
+			 * the worker that is writing it. */
 			if (n >= want || (n > 0 && ++few > FEW_LOOKS)) {
 				s->spin_fails = 0;
 				s->round_ns = now;
 				return true;
 			}
-			pause_for(pauses);
+			pause_once();
 		}
 	}
 	if (++s->spin_fails < SPIN_FAILS)
@@ -154,12 +165,8 @@ kn_call_spin(struct kn_sup *s)
 void
 kn_call_gather(const struct kn_sup *s)
 {
-	uint32_t out = 0;
-
-	for (uint32_t i = 0; i < s->worker_n; i++)
-		out += s->wk[i].live ? s->wk[i].outstanding : 0;
-	if (out < 2 * BURST || !is_apart(s))
+	if (kn_call_is_few(s) || !is_apart(s))
 		return;
-	for (int i = 0; i < FEW_LOOKS && news(s) < BURST; i++)
-		pause_for(PAUSES_A_LOOK);
+	for (int i = 0; i < FEW_LOOKS && news(s, false) < BURST; i++)
+		pause_once();
 }

@@ -335,6 +335,8 @@ void kn_call_flush(struct kn_wk *w);
 void kn_call_wake(struct kn_sup *s);
 /* Wait a little without sleeping for an answer. True: one is there. */
 bool kn_call_spin(struct kn_sup *s);
+/* Fewer than are worth waiting for together. */
+bool kn_call_is_few(const struct kn_sup *s);
 /* Let a few answers come together, where many are under way. */
 void kn_call_gather(const struct kn_sup *s);
 /* One slot of the return lane: a pong or a result. */

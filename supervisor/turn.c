@@ -396,7 +396,7 @@ static bool
 spin_first(struct kn_sup *s)
 {
 	if (!s->module || !s->lively || s->events.n > 0 ||
-	    s->refused_head != KN_NO_ENTRY)
+	    s->refused_head != KN_NO_ENTRY || !kn_call_is_few(s))
 		return false;
 	s->round_begun = kn_call_spin(s);
 	return true;

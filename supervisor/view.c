@@ -139,7 +139,9 @@ kn_view_is_claimed(struct kn_wk *w, struct kn_entry *e)
 {
 	uint32_t bit = 1u << e->slot;
 
-	if (w->sup->mute && (w->tx.offered & ~w->unproved & bit)) {
+	/* Of many it is one look for several answers. */
+	if (w->sup->mute && kn_call_is_few(w->sup) &&
+	    (w->tx.offered & ~w->unproved & bit)) {
 		w->unproved |= bit;
 		e->claimed = true;
 		return true;
@@ -365,7 +367,8 @@ kn_view_look(struct kn_wk *w)
 	/* Once for all that lies there: the clock costs as much as taking a result. */
 	if (w->sup->module && kn_return_pending(&w->rx, &w->slice)) {
 		w->sup->look_ns = w->sup->round_ns;
-		if (!w->sup->mute) /* it is asked for next */
+		/* It is asked for next. */
+		if (!w->sup->mute || !kn_call_is_few(w->sup))
 			__builtin_prefetch(&w->slice.control->submit_claimed);
 	}
 	for (unsigned i = 0; !w->bad && i < 2 * KN_SLOTS && take_one(w); i++)
