@@ -50,6 +50,8 @@ LIES = {
     "boot-fail-noise": ("launch failed", ()),
     "boot-fail-goes-on": (SOCKET + "type|launch failed|ready", LOST),
     "files-before-ready": (SOCKET + "type|" + FILES, LOST),
+    "listener-again": ("field=listener", LOST),
+    "listener-late": (SOCKET + "type", LOST),
     "closes-at-start": (KILLED, ()),
     # claims
     "claims-nothing": ("kill why=not-claimed", ()),

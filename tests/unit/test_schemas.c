@@ -365,7 +365,13 @@ every_verdict_is_written_by_the_schema(void **state)
 	json_t *s = schema("result"), *verdicts = at(s, "properties verdict enum");
 	struct kn_outcome o = { 0 };
 	struct kn_err e;
-	char name[] = "a", link[] = "l";
+	char name[] = "a", link[] = "l", by[] = "a rule";
+	struct kn_refused refused = { .name = "socket",
+		.arg_n = 3,
+		.args = { 2, -1, INT64_MIN },
+		.count = 1,
+		.errno_ret = 97,
+		.by = by };
 	struct kn_outcome_file files[] = {
 		{ .name = name,
 		    .what = KN_FILE_COLLECT,
@@ -393,6 +399,9 @@ every_verdict_is_written_by_the_schema(void **state)
 		o.max_rss = o.memory_peak = o.pids_peak = 1;
 		o.files = files;
 		o.file_n = 2;
+		o.refused = &refused;
+		o.refused_n = 1;
+		o.refused_more = v;
 		o.out = (struct kn_capture){ .bytes = (char[]){ "\xff"
 								"b" },
 			.n = 2,
