@@ -454,3 +454,43 @@ kn_told_text_fini(struct kn_told_text *x)
 	free(x->allow);
 	x->allow = NULL;
 }
+
+/* ---- what kills ---- */
+
+static bool
+kills(const struct kn_fcall *c)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		uint32_t action = c->v[i].ret & SECCOMP_RET_ACTION_FULL;
+
+		if (action == SECCOMP_RET_KILL_PROCESS ||
+		    action == SECCOMP_RET_KILL_THREAD || action == SECCOMP_RET_TRAP)
+			return true;
+	}
+	return false;
+}
+
+void
+kn_told_killers(const struct kn_told *t, char *dst, size_t cap)
+{
+	enum { SHOWN = 6 };
+	size_t n = 0;
+	unsigned shown = 0, others = 0;
+
+	dst[0] = '\0';
+	for (uint32_t nr = 0; nr < KN_NR_MAX; nr++) {
+		struct kn_told_call c = { .arch = t->t.arch, .nr = nr };
+		char name[KN_CALL_NAME_MAX];
+
+		if (!kills(&t->t.calls[nr]) || !name_of(t, &c, name))
+			continue;
+		if (shown == SHOWN || n + sizeof name + 2 > cap) {
+			others++;
+			continue;
+		}
+		n += (size_t)snprintf(
+		    dst + n, cap - n, "%s%s", shown++ ? ", " : "", name);
+	}
+	if (others && n < cap)
+		snprintf(dst + n, cap - n, " or one of %u others", others);
+}

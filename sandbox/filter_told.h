@@ -46,5 +46,8 @@ struct kn_told_text {
 int kn_told_text(
     const struct kn_told *t, const struct kn_told_call *c, struct kn_told_text *out);
 void kn_told_text_fini(struct kn_told_text *x);
+/* Which calls end who makes them, in some form at least: the kernel does not say which
+ * it was. "ptrace, bpf or one of 30 others"; "" if none does. */
+void kn_told_killers(const struct kn_told *t, char *dst, size_t cap);
 
 #endif

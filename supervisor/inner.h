@@ -432,6 +432,8 @@ void kn_refused_timer(struct kn_wk *w, uint64_t now_ns);
 void kn_refused_end(struct kn_wk *w);
 void kn_refused_fill(struct kn_entry *e, struct kn_outcome *o);
 void kn_refused_forget(struct kn_entry *e);
+/* Verdict denied: the calls that kill, as the kernel does not tell which it was. */
+void kn_refused_name_killers(const struct kn_sup *s, struct kn_outcome *o);
 
 /* room.c: as many workers as the limit of open files has room for. -1: not even one. */
 int kn_room_for_workers(struct kn_sup *s, uint32_t *workers, struct kn_err *e);

@@ -154,6 +154,8 @@ kn_outcome_answer(struct kn_entry *e)
 			kn_stream_drain(e);
 		fill_usage(e, now, &o);
 		judge(e, &o);
+		if (o.verdict == KN_V_DENIED)
+			kn_refused_name_killers(s, &o);
 	}
 	if (!s->module) {
 		kn_cap_take(&e->io.cap_out, &o.out);

@@ -347,3 +347,16 @@ kn_refused_fill(struct kn_entry *e, struct kn_outcome *o)
 	}
 	kn_refused_forget(e);
 }
+
+void
+kn_refused_name_killers(const struct kn_sup *s, struct kn_outcome *o)
+{
+	size_t n = strlen(o->error);
+	char names[160];
+
+	if (!s->told || !o->signal)
+		return;
+	kn_told_killers(s->told, names, sizeof names);
+	if (names[0])
+		snprintf(o->error + n, sizeof o->error - n, ": %s", names);
+}

@@ -1,5 +1,5 @@
 /* tests/evil/memory.c: what it writes all over its slice, for seconds, while the
- * supervisor reads. */
+ * supervisor reads; and descriptors that are not what they are said to be. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -136,7 +136,19 @@ forks(struct kn_stub *s)
 	evil_sleep();
 }
 
+/* A descriptor that tells of refused calls, and is none. The true one was sent with the
+ * boot, which is when one may come. */
+static void
+listener_again(struct kn_stub *s)
+{
+	const struct kn_msg m = { .type = KN_MSG_LISTENER };
+
+	(void)kn_fd_send(s->sock, &m, sizeof m, &s->told_fd, 1, 0);
+}
+
 const struct evil_lie evil_memory_lies[] = {
+	{ "listener-again", EVIL_START, listener_again },
+	{ "listener-late", EVIL_TASK, listener_again },
 	{ "scribbles-over-all", EVIL_TASK, scribble_all },
 	{ "scribbles-over-lanes", EVIL_TASK, scribble_lanes },
 	{ "scribbles-over-answers", EVIL_TASK, scribble_slots },

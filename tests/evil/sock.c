@@ -61,14 +61,6 @@ files_before_ready(struct kn_stub *s)
 	message(s, KN_MSG_FILES, 0, 1, 0);
 }
 
-/* The true one was sent with the boot, which is when one may come. */
-static void
-listener_again(struct kn_stub *s)
-{
-	out.m = (struct kn_msg){ .type = KN_MSG_LISTENER };
-	put(s, sizeof out.m, &s->told_fd, 1);
-}
-
 static void
 boot_fail_late(struct kn_stub *s)
 {
@@ -460,9 +452,7 @@ const struct evil_lie evil_sock_lies[] = {
 	{ "boot-fail-noise", EVIL_START, boot_fail_noise },
 	{ "boot-fail-goes-on", EVIL_START, boot_fail_goes_on },
 	{ "files-before-ready", EVIL_START, files_before_ready },
-	{ "listener-again", EVIL_START, listener_again },
 	{ "closes-at-start", EVIL_START, closes_at_start },
-	{ "listener-late", EVIL_TASK, listener_again },
 	{ "boot-fail-late", EVIL_TASK, boot_fail_late },
 	{ "orders-the-supervisor", EVIL_TASK, orders_the_supervisor },
 	{ "unknown-type", EVIL_TASK, unknown_type },

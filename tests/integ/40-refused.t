@@ -14,8 +14,8 @@ def sc(*a):
     return ctypes.get_errno() if r < 0 else 0
 '
 case $(uname -m) in
-x86_64) mount=165 keyctl=250 io_setup=206 seccomp=317 ;;
-*) mount=40 keyctl=219 io_setup=0 seccomp=277 ;;
+x86_64) mount=165 keyctl=250 io_setup=206 seccomp=317 ptrace=101 ;;
+*) mount=40 keyctl=219 io_setup=0 seccomp=277 ptrace=117 ;;
 esac
 
 # ---- one command ----
@@ -58,6 +58,12 @@ buf = ctypes.create_string_buffer(ins)
 prog = ctypes.create_string_buffer(struct.pack('HxxxxxxQ', 1, ctypes.addressof(buf)))
 print(sc($seccomp, 1, 8, prog), sc($seccomp, 1, 0, prog))"
 is "$(out)" "16 0" "a task's own filter may stand beside ours, a second listener may not"
+
+# A call that kills is known to the kernel only: those that it can have been are named.
+ks run --report "$T/report" --set '/seccomp/rules=[{"names":["ptrace","bpf"],"action":"SCMP_ACT_KILL_PROCESS"}]' -- \
+	python3 -c "${SYS}sc($keyctl, 0, 0, 0, 0, 0); sc($ptrace, 0, 0, 0, 0)"
+is "$(verdict) $(ref "$T/report" '[x["call"] for x in r]')" "denied ['keyctl']" "what was refused before a kill is told"
+like "$(js "$T/report" 'L[0]["error"]')" 'ptrace, bpf' "and what can have killed"
 
 # ---- many tasks ----
 L="${SYS}
