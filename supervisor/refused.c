@@ -26,7 +26,7 @@ enum {
 	KINDS = 16,	     /* of refused calls that a result lists */
 	KINDS_LEARNT = 2048, /* that learning does */
 	AT_ONCE = 64,	     /* calls of a task that are answered without a rest */
-	BATCH = 16,	     /* answered in one turn */
+	BATCH = 32,	     /* answered in one turn */
 	REST_MS = 4,	     /* between batches */
 	LOOSE_SHOWN = 16,    /* lines about calls of a worker outside of any task */
 };
