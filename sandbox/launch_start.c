@@ -88,7 +88,7 @@ start_error(const struct kn_launcher *l, const struct kn_step_err *r, struct kn_
 
 	errno = r->sys;
 	if (step == KN_STEP_EXEC)
-		kn_err_sys(e, KN_EK_LAUNCH, "execute %s", l->bwrap);
+		kn_err_sys(e, KN_EK_LAUNCH, "execute %s", l->exec);
 	else if (of_bind && r->index < l->child_bind_n)
 		kn_err_sys(e, KN_EK_LAUNCH, "%s (%s)", kn_launch_step_text(step),
 		    l->child_binds[r->index].path);

@@ -471,7 +471,7 @@ failing_launcher_is_reported_with_its_step(void **state)
 	require_bwrap();
 	OK(pool_open(&o, NULL, 0, &e), e);
 	/* It went away between the probe and the launch. */
-	snprintf(o.launcher->bwrap, sizeof(o.launcher->bwrap), "/nonexistent/bwrap");
+	snprintf(o.launcher->exec, sizeof(o.launcher->exec), "/nonexistent/bwrap");
 	assert_int_equal(kn_launch_start(o.launcher, 0, 1, &o.worker, &e), -1);
 	assert_int_equal(e.kind, KN_EK_LAUNCH);
 	assert_string_equal(

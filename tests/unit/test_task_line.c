@@ -24,6 +24,7 @@ static const struct kn_policy policy = {
 	    .nofile = 256,
 	    .stdout_bytes = 1 << 20,
 	    .stderr_bytes = 1 << 20 },
+	.console = true,
 	.timeouts = { .hard_ms = 10000, .grace_ms = 100 },
 };
 static const char *const base_env[] = { "PATH=/usr/bin:/bin", "LANG=C" };
