@@ -80,8 +80,8 @@ kn_net_why_text(enum kn_net_why why, int sys, char buf[128])
 		[KN_NET_WENT] = "",
 		[KN_NET_NOT_LISTED] = "not in /network/allow",
 		[KN_NET_PORT] = "in /network/allow with another port",
-		[KN_NET_ADDRESS] = "the name leads to an address that is not public, "
-				   "and /network/allow has not got that address",
+		[KN_NET_ADDRESS] = ("the name leads to an address that is not public, "
+				    "and /network/allow has not got that address"),
 		[KN_NET_NO_ADDRESS] = "no address was found for the name",
 		[KN_NET_UNREACHED] = "could not be reached",
 		[KN_NET_BAD_ASK] = "not a request that could be read",
