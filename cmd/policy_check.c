@@ -48,9 +48,14 @@ kn_policy_say_notes(const struct kn_policy_notes *notes, const struct kn_err *e)
 {
 	const char *hint = "";
 
+	if (notes->n == 0 && e->kind == KN_EK_HOST)
+		return kn_say_error(NULL, e);
+	/* Found in the whole, and in no place of a document. */
 	if (notes->n == 0) {
-		kn_say_error(NULL, e);
-		return e->kind == KN_EK_HOST ? KN_EXIT_OURS : KN_EXIT_NOT_ALL_OK;
+		if (kn_say_out(NULL, e->msg, strlen(e->msg)) < 0 ||
+		    kn_say_out(NULL, "\n", 1) < 0)
+			return KN_EXIT_OURS;
+		hint = e->hint;
 	}
 	for (size_t i = 0; i < notes->n; i++) {
 		const char *text = notes->v[i].text;
