@@ -102,8 +102,7 @@ kn_policy_check_main(int argc, char **argv)
 	} else if (kn_policy_of_opts(&o, &p, &notes, &e) < 0) {
 		rc = kn_policy_say_notes(&notes, &e);
 	} else if (check_filter(p, &e) < 0) {
-		kn_say_error(NULL, &e);
-		rc = e.kind == KN_EK_HOST ? KN_EXIT_OURS : KN_EXIT_NOT_ALL_OK;
+		rc = kn_policy_say_notes(&notes, &e);
 	} else {
 		for (size_t i = 0; i < p->seccomp.note_n; i++)
 			kn_say(NULL, "policy check: passed over in %s: %s",
