@@ -15,6 +15,7 @@ struct kn_lib_outcome {
 	struct kn_outcome own; /* what o points into */
 	struct knit_file *files;
 	struct knit_cause *causes; /* NULL: none */
+	struct knit_refused *refused;
 };
 
 /* ---- names ---- */
@@ -134,6 +135,32 @@ add_value(struct kn_lib_outcome *l)
 	return 0;
 }
 
+static int
+add_refused(struct kn_lib_outcome *l)
+{
+	struct kn_outcome *own = &l->own;
+
+	if (own->refused_n == 0)
+		return 0;
+	l->refused = calloc(own->refused_n, sizeof *l->refused);
+	if (!l->refused)
+		return -1;
+	for (size_t i = 0; i < own->refused_n; i++) {
+		const struct kn_refused *r = &own->refused[i];
+
+		_Static_assert(sizeof l->refused->args == sizeof r->args, "all six");
+		l->refused[i] = (struct knit_refused){ .call = r->name,
+			.arg_n = r->arg_n,
+			.count = r->count,
+			.sys = (int)r->errno_ret,
+			.by = r->by,
+			.allow = r->allow };
+		memcpy(l->refused[i].args, r->args, sizeof r->args);
+	}
+	l->o.refused_n = own->refused_n;
+	return 0;
+}
+
 struct kn_lib_outcome *
 kn_lib_outcome_new(void)
 {
@@ -164,8 +191,9 @@ show(struct kn_lib_outcome *l, bool whole_one)
 		.attempt = own->attempt,
 		.started = own->started,
 		.soft = own->soft,
+		.refused_more = own->refused_more,
 	};
-	if (add_value(l) < 0 || add_files(l) < 0)
+	if (add_value(l) < 0 || add_files(l) < 0 || add_refused(l) < 0)
 		whole_one = false;
 	if (!whole_one) { /* never "ok" with half of it */
 		own->verdict = KN_V_INTERNAL;
@@ -221,6 +249,7 @@ kn_lib_outcome_view_end(struct kn_lib_outcome *l)
 {
 	free(l->files);
 	free(l->causes);
+	free(l->refused);
 	memset(l, 0, sizeof *l);
 }
 
@@ -230,8 +259,10 @@ kn_lib_outcome_wipe(struct kn_lib_outcome *l)
 	kn_outcome_fini(&l->own);
 	free(l->files);
 	free(l->causes);
+	free(l->refused);
 	l->files = NULL;
 	l->causes = NULL;
+	l->refused = NULL;
 }
 
 void
@@ -267,6 +298,12 @@ const struct knit_cause *
 knit_outcome_cause(const struct knit_outcome *o, size_t at)
 {
 	return o && at < o->cause_n ? &whole(o)->causes[at] : NULL;
+}
+
+const struct knit_refused *
+knit_outcome_refused(const struct knit_outcome *o, size_t at)
+{
+	return o && at < o->refused_n ? &whole(o)->refused[at] : NULL;
 }
 
 const char *

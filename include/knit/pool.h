@@ -37,7 +37,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define KNIT_POOL_API 3 /* rises when something is added; nothing is taken away */
+#define KNIT_POOL_API 4 /* rises when something is added; nothing is taken away */
 
 /* ---- errors ---- */
 
@@ -231,6 +231,8 @@ struct knit_outcome {
 	int started; /* it was begun, and exit_code or signal says how it ended */
 	int soft;    /* the value is the one of knit_job_set_default() */
 	uint64_t passed, passed_err; /* bytes handed on, of streams that were given */
+	size_t refused_n;	     /* kinds of system calls that were refused */
+	uint64_t refused_more;	     /* calls of yet other kinds */
 };
 struct knit_file {
 	const char *name;    /* relative, clean */
@@ -242,11 +244,26 @@ struct knit_file {
 struct knit_cause {
 	const char *name, *message, *detail; /* detail "" if none */
 };
+/* A kind of system call that was refused: the first of them, and how many came. They
+ * are told if the policy itself (no preset) sets /seccomp/explain, or with
+ * KNIT_POOL_OWN_PROCESS. All text is the policy's or the library's; of the task there
+ * are numbers only. */
+struct knit_refused {
+	const char *call; /* "socket" */
+	size_t arg_n;
+	int64_t args[6];
+	uint64_t count;
+	int sys;	   /* errno that it got */
+	const char *by;	   /* what refused it */
+	const char *allow; /* the rule that would allow it, as JSON; NULL: none would */
+};
 /* NULL as long as it is not finished. Valid until the job is freed. */
 const struct knit_outcome *knit_job_outcome(const struct knit_job *job);
-/* at < file_n, at < cause_n; else NULL. */
+/* at < file_n, at < cause_n, at < refused_n; else NULL. */
 const struct knit_file *knit_outcome_file(const struct knit_outcome *o, size_t at);
 const struct knit_cause *knit_outcome_cause(const struct knit_outcome *o, size_t at);
+const struct knit_refused *knit_outcome_refused(
+    const struct knit_outcome *o, size_t at);
 /* How a wall stood for this job: "enforced", "degraded" or "absent"; NULL if there is
  * no layer of that name. Names: at = 0, 1, ... until NULL. */
 const char *knit_outcome_layer(const struct knit_outcome *o, const char *layer);

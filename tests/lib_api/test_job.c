@@ -84,6 +84,39 @@ files_come_back_by_descriptor(void **state)
 }
 
 static void
+calls_that_were_refused_are_told(void **state)
+{
+	struct knit_job *job = sh("unshare -m true; unshare -m true; exit 3");
+	const struct knit_outcome *o;
+	const struct knit_refused *r;
+	struct knit_pool *p;
+
+	(void)state;
+	OK(knit_policy_set(policy, "/seccomp/explain", "true", &err));
+	p = pool_of(1, 0);
+	o = finish(submit(p, job));
+	r = knit_outcome_refused(o, 0);
+	is(o, KNIT_EXIT);
+	assert_int_equal(o->refused_n, 1);
+	assert_int_equal(o->refused_more, 0);
+	assert_string_equal(r->call, "unshare");
+	assert_int_equal(r->count, 2);
+	assert_int_equal(r->arg_n, 1);
+	assert_int_equal(r->args[0], 0x20000); /* CLONE_NEWNS */
+	assert_int_equal(r->sys, EPERM);
+	assert_true(strlen(r->by) > 0);
+	assert_non_null(strstr(r->allow, "unshare"));
+	assert_null(knit_outcome_refused(o, 1));
+	knit_job_free(job);
+	job = submit(p, sh(":"));
+	assert_int_equal(finish(job)->refused_n, 0);
+	assert_null(knit_outcome_refused(knit_job_outcome(job), 0));
+	assert_null(knit_outcome_refused(NULL, 0));
+	knit_job_free(job);
+	assert_int_equal(knit_pool_close(p), 0);
+}
+
+static void
 limits_hold_and_may_only_be_tighter(void **state)
 {
 	struct knit_pool *p = pool_of(1, 0);
@@ -255,6 +288,7 @@ main(void)
 		TEST(a_command_is_run_and_says_how_it_ended),
 		TEST(stdin_environment_files_and_directory_reach_it),
 		TEST(files_come_back_by_descriptor),
+		TEST(calls_that_were_refused_are_told),
 		TEST(limits_hold_and_may_only_be_tighter),
 		TEST(a_setter_refuses_by_name_and_the_submission_repeats_it),
 		TEST(what_cannot_be_is_refused_by_name),
