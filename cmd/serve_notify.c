@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -42,6 +43,7 @@ kn_notify_open(struct kn_serve *s, struct kn_err *e)
 {
 	const char *path = getenv("NOTIFY_SOCKET"), *usec = getenv("WATCHDOG_USEC");
 	const char *pid = getenv("WATCHDOG_PID");
+	struct stat st;
 	int rc = path && *path ? open_socket(path, e) : 0;
 
 	if (rc == 0 && to_fd >= 0 && usec &&
@@ -52,6 +54,10 @@ kn_notify_open(struct kn_serve *s, struct kn_err *e)
 		if (us >= 2000 && us < UINT64_MAX / 1000)
 			s->watchdog_ns = us * 1000 / 2;
 	}
+	/* What a killed one left would say that we serve already. */
+	if (s->opt.health_file && lstat(s->opt.health_file, &st) == 0 &&
+	    S_ISREG(st.st_mode))
+		(void)unlink(s->opt.health_file);
 	unsetenv("NOTIFY_SOCKET");
 	unsetenv("WATCHDOG_USEC");
 	unsetenv("WATCHDOG_PID");

@@ -4,7 +4,9 @@
 # if two launchers differ. `make probe-matrix` builds what it needs.
 #
 # A word a column: BLOCKED, or how the run ended where the policy kills for the attempt
-# (denied, signal), or refuses to start (125). Who asks for less than a preset holds
+# (denied, signal); no-fork where a probe needs a process for each attempt and none may be
+# started (what the filter says to each call is tests/integ/41-calls.t's); refused where the
+# run does not start. Who asks for less than a preset holds
 # (a caller without a cgroup) gets it with that allowed, which is said below the table.
 set -u
 B=${B:-build/gcc}
@@ -32,8 +34,9 @@ one() { # LAUNCHER POLICY PROBE
 	[ -z "$weak" ] || set -- "$@" --set '/allow_degraded=["cgroup.memory","cgroup.pids","cgroup.cpu"]'
 	rm -f "$dir/report"
 	# shellcheck disable=SC2086
-	said=$("$KS" "$@" -- "/p/$program" $args 2>"$dir/err" |
-		grep -Eo '^(ESCAPE|BLOCKED|PENDING|INCONCLUSIVE|WORKS|BROKEN)' | tail -n 1)
+	"$KS" "$@" -- "/p/$program" $args >"$dir/out" 2>"$dir/err"
+	said=$(grep -Eao '^(ESCAPE|BLOCKED|PENDING|INCONCLUSIVE|WORKS|BROKEN)' "$dir/out" | tail -n 1)
+	grep -q '^INCONCLUSIVE: fork: ' "$dir/out" && said=no-fork
 	verdict=$(sed -n 's/.*"verdict":"\([^"]*\)".*/\1/p' "$dir/report" 2>/dev/null)
 	case $verdict in
 	ok | exit) echo "${said:-nothing}" ;;
@@ -54,7 +57,7 @@ for probe in $probes; do
 			word=$(one "$l" "$policy" "$probe")
 			mark=
 			case $word in
-			BLOCKED | denied | signal | not-found | not-executable) ;;
+			BLOCKED | no-fork | denied | signal | not-found | not-executable) ;;
 			*) mark='!' status=1 ;;
 			esac
 			[ "${first:=$word}" = "$word" ] || mark='!=' status=1
