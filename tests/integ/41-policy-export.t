@@ -2,8 +2,12 @@
 # 41-policy-export.t: a policy as other programs take it, given to those that are here.
 . "$(dirname "$0")/../lib/tap.sh"
 
+# judge wants memory held by a control group, which not every caller has: the command
+# line of a run here is refused as that run would be.
+weak=
+cgroup_granted || weak='--set /allow_degraded=["cgroup.memory","cgroup.pids","cgroup.cpu"]'
 for f in seccomp oci docker k8s systemd bwrap; do
-	ks policy export --format $f judge
+	ks policy export --format $f judge $([ $f != bwrap ] || echo "$weak")
 	is "$rc" 0 "policy export --format $f judge"
 	like "$(head -c 40 "$T/out")" '^(\{|docker run|apiVersion|\[Service\]|/)' "$f: begins as such"
 	cp "$T/out" "$T/$f"

@@ -56,11 +56,11 @@ streams_are_handed_on(void **state)
 	make_pipe(out);
 	make_pipe(bad);
 	assert_int_equal(write(in[1], "some input\n", 11), 11);
-	close(in[1]);
 	assert_int_equal(knit_job_set_streams(job, in[0], out[1], bad[1]), 0);
 	assert_int_equal(knit_job_set_streams(other, -1, out[1], bad[1]), 0);
 	submit(pool, job);
 	REFUSED(knit_pool_submit(pool, other, &err), KNIT_E_USAGE, "one job at a time");
+	close(in[1]); /* it runs until here, however slow we are */
 	is(finish(job), KNIT_OK);
 	/* the descriptors are as they were: open, and blocking */
 	assert_int_equal(fcntl(out[1], F_GETFL) & O_NONBLOCK, 0);
