@@ -74,17 +74,20 @@ put(const char *text, size_t n)
 }
 
 static int
-print_answer(const struct kn_answer *a, bool alone)
+print_answer(const struct kn_answer *a, bool alone, struct kn_err *e)
 {
-	char text[1024];
-	int n = snprintf(text, sizeof text, "%s%s%s%s%s%s\n    %s\n%s%s%s",
-	    alone ? a->call : "", alone ? ": " : "  ",
-	    a->when[0] && !alone ? "if " : "", alone ? "" : a->when,
+	char *text = NULL;
+	int n = asprintf(&text, "%s%s%s%s%s%s\n    %s\n%s%s%s", alone ? a->call : "",
+	    alone ? ": " : "  ", a->when[0] && !alone ? "if " : "",
+	    alone ? "" : a->when,
 	    a->when[0] && !alone ? ": "
 	    : !alone		 ? "else: "
 				 : "",
 	    a->does, a->by, a->why[0] ? "    " : "", a->why, a->why[0] ? "\n" : "");
-	return put(text, (size_t)n);
+	int rc =
+	    n < 0 ? kn_err_set(e, KN_EK_HOST, "out of memory") : put(text, (size_t)n);
+	free(n < 0 ? NULL : text);
+	return rc;
 }
 
 static bool
@@ -119,7 +122,7 @@ explain_cases(const struct kn_book *b, const struct kn_ask *q, struct kn_err *e)
 			break;
 		}
 		if (!is_seen(seen, n, &seen[n])) {
-			rc = print_answer(&seen[n], false);
+			rc = print_answer(&seen[n], false, e);
 			n++;
 		}
 	}
@@ -140,7 +143,7 @@ explain_call(const struct kn_book *b, const struct call *c, struct kn_err *e)
 		return -1;
 	if (a.depends && c->arg_n == 0)
 		return explain_cases(b, &q, e);
-	int rc = print_answer(&a, true);
+	int rc = print_answer(&a, true, e);
 	char *rule = kn_book_rule_for(b, &q), *line = NULL;
 	if (rc == 0 && rule) {
 		int n =
@@ -177,7 +180,7 @@ action_word(uint32_t ret)
 static int
 explain_line(const struct kn_book *b, char *line, struct kn_err *e)
 {
-	char *save = NULL, *word = strtok_r(line, " \t\n", &save), text[256];
+	char *save = NULL, *word = strtok_r(line, " \t\n", &save), text[320];
 	struct kn_answer a;
 	struct kn_ask q;
 	int n = 0;

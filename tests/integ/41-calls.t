@@ -111,6 +111,10 @@ for w in "512 MiB" "10 seconds of the processor" "ended after 15 seconds" "Netwo
 done
 ks policy explain --set /network/mode=host --set '/limits/task/memory=3M' --set '/filesystem/mounts=[{"bind":"/srv","mode":"rw"}]'
 like "$(out | tr -s ' \n' ' ')" "changes, outside too: /srv.*whatever it reaches.*Memory 3 MiB" "explain: what options change"
+# A reason has no greatest length.
+why=$(printf '%03000d' 7)
+ks policy explain --set '/seccomp/rules=[{"names":["mount"],"action":"SCMP_ACT_ERRNO","why":"'$why'"}]' --call mount
+is "$(out | grep -c "^ *$why\$") $(out | wc -c | awk '{ print $1 < 3500 }')" "1 1" "explain --call: a long reason is told whole, and nothing after it"
 printf '{"version":1,"seccomp":{"profile":{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[
  {"names":["frobnicate"],"action":"SCMP_ACT_ALLOW"}]}}}' >"$T/odd.json"
 ks policy check "$T/odd.json"
