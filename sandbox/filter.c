@@ -113,14 +113,38 @@ ret_of(const struct program *p, const struct kn_fentry *f)
 	return f->ret;
 }
 
+/* The kernel has one listener among all filters of a process, and answers who asks for
+ * another with EBUSY; but not any more when ours is closed, as by the end of a killed
+ * supervisor. A task's own would then let through what ours was to be asked about. So
+ * the filters say the same, in any case. */
+static bool
+may_listen(const struct program *p, const struct kn_fcall *c)
+{
+	return c->listens && p->how->tell;
+}
+
+static uint32_t
+answer(struct program *p, const struct kn_fcall *c, const struct kn_fentry *f)
+{
+	static const struct kn_farg asks = { 1, KN_CMP_MASKED_EQ, true,
+		SECCOMP_FILTER_FLAG_NEW_LISTENER, SECCOMP_FILTER_FLAG_NEW_LISTENER };
+	uint32_t ret = ret_of(p, f), action = ret & SECCOMP_RET_ACTION_FULL;
+	uint32_t node = kn_bpf_ret(&p->b, ret);
+	if (!may_listen(p, c) ||
+	    (action != SECCOMP_RET_ALLOW && action != SECCOMP_RET_LOG))
+		return node;
+	uint32_t busy = kn_bpf_ret(&p->b, SECCOMP_RET_ERRNO | EBUSY);
+	return compare(&p->b, &asks, busy, node);
+}
+
 /* The decisions of one call, from the last to the first. */
 static uint32_t
 decisions(struct program *p, const struct kn_fcall *c)
 {
 	struct kn_bpf *b = &p->b;
-	uint32_t node = kn_bpf_ret(b, ret_of(p, &c->v[c->n - 1]));
+	uint32_t node = answer(p, c, &c->v[c->n - 1]);
 	for (size_t i = c->n - 1; i-- > 0;) {
-		uint32_t yes = kn_bpf_ret(b, ret_of(p, &c->v[i]));
+		uint32_t yes = answer(p, c, &c->v[i]);
 		for (size_t j = c->v[i].arg_n; j-- > 0;)
 			yes = compare(b, &c->v[i].args[j], yes, node);
 		node = yes;
@@ -174,10 +198,11 @@ range_of(const struct program *p, const struct kn_ftable *t, uint32_t nr)
 	struct range r = { nr | mark, NULL, SECCOMP_RET_ALLOW, false };
 	bool stub = t->abi == KN_ABI_NATIVE && p->stub[nr];
 	bool both = stub && p->how->tell;
-	if ((stub != p->cell && !both) || kn_fcall_is_plain_allow(c))
+	bool plain = !may_listen(p, c);
+	if ((stub != p->cell && !both) || (plain && kn_fcall_is_plain_allow(c)))
 		return r;
 	r.both = both;
-	if (c->n == 1 && !both)
+	if (c->n == 1 && plain && !both)
 		r.ret = ret_of(p, &c->v[0]);
 	else
 		r.call = c;

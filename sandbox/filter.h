@@ -37,9 +37,10 @@ struct kn_filter_how {
 	bool watched;
 	/* Refused calls are told: where a program of ours would refuse a call it asks
 	 * the listener of the worker's filter, who has to answer as the policy says
-	 * (filter_told.h). What only the stub needs is allowed by the worker's to code
-	 * between these addresses, which is the stub's, and the cell's refuses it
-	 * there, untold: so a task that has code at the same place gains nothing. */
+	 * (filter_told.h); and no task can have a listener. What only the stub needs is
+	 * allowed by the worker's to code between these addresses, which is the stub's,
+	 * and the cell's refuses it there, untold: so a task that has code at the same
+	 * place gains nothing. */
 	bool tell;
 	uint64_t stub_from, stub_to; /* below 4G */
 };

@@ -130,7 +130,8 @@ struct kn_fentry {
 struct kn_fcall {
 	struct kn_fentry *v; /* the first that matches decides; the last has no args */
 	size_t n, cap;
-	bool ruled; /* a rule of the policy names it */
+	bool ruled;   /* a rule of the policy names it */
+	bool listens; /* it is seccomp(), which can make a listener */
 };
 struct kn_ftable {
 	struct kn_fcall calls[KN_NR_MAX];

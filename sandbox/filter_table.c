@@ -377,6 +377,9 @@ make_table(struct kn_ftable *t, const struct kn_policy *p, enum kn_abi abi,
 		rc = -1;
 	for (int nr = 0; nr < KN_NR_MAX && rc == 0; nr++)
 		rc = pass(&m, nr, &(const struct kn_fentry){ 0 });
+	int seccomp = kn_filter_nr_of(abi, "seccomp");
+	if (seccomp >= 0)
+		t->calls[seccomp].listens = true;
 	for (int nr = 0; nr < KN_NR_MAX && m.base; nr++)
 		free(m.base[nr].v);
 	free(m.base);

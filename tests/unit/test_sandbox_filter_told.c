@@ -39,6 +39,14 @@ told(const struct kn_filter *f, const struct subject *s, int nr, const uint64_t 
 	return both(f, &d);
 }
 
+/* Where calls are told of nobody else can listen. */
+static bool
+asks_for_listener(int nr, const uint64_t *a)
+{
+	return nr == kn_filter_nr("seccomp") &&
+	       (a[1] & SECCOMP_FILTER_FLAG_NEW_LISTENER);
+}
+
 static void
 compare(const struct subject *s, const struct kn_filter *f, int nr, const uint64_t *a)
 {
@@ -49,6 +57,8 @@ compare(const struct subject *s, const struct kn_filter *f, int nr, const uint64
 
 	if ((plain & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO && !is_quiet(nr))
 		want = ASKS;
+	if (plain == ALLOW && asks_for_listener(nr, a))
+		plain = want = ERR(EBUSY);
 	for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
 		if (told(f, s, nr, a, elsewhere[i]) != want)
 			fail_msg("call %d: %x, not %x", nr,
@@ -83,6 +93,46 @@ telling_refuses_what_not_telling_does(void **state)
 		kn_filter_fini(&f);
 		subject_close(&s);
 	}
+}
+
+/* The kernel refuses a second listener only while the first is there: a supervisor that
+ * is killed leaves none, and what its task asks for then is still refused. */
+static void
+no_one_listens_after_us(void **state)
+{
+	struct sock_filter allow = { BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW };
+	const struct sock_fprog own = { 1, &allow };
+	const struct kn_filter_how how = { .tell = true };
+	struct kn_filter f;
+	struct subject s;
+	struct kn_err e;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	subject_open(&s, "default", NULL, NULL);
+	assert_int_equal(kn_filter_build_how(s.policy, &how, &f, &e), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		const struct sock_fprog ours = { (unsigned short)f.worker_n,
+			f.worker_bpf };
+		long fd;
+
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+		    SECCOMP_FILTER_FLAG_NEW_LISTENER, &ours);
+		if (fd < 0 || close((int)fd) < 0)
+			_exit(100);
+		fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+		    SECCOMP_FILTER_FLAG_NEW_LISTENER, &own);
+		_exit(fd < 0 ? errno : 101);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), EBUSY);
+	kn_filter_fini(&f);
+	subject_close(&s);
 }
 
 /* The cell's probe is answered in the cell's program, as without. */
@@ -263,6 +313,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(telling_refuses_what_not_telling_does),
+		cmocka_unit_test(no_one_listens_after_us),
 		cmocka_unit_test(the_cells_filter_answers_its_probe),
 		cmocka_unit_test(the_rule_allows_the_call_and_not_its_neighbour),
 		cmocka_unit_test(what_nothing_allows_comes_without_a_rule),
