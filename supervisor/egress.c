@@ -133,6 +133,22 @@ kn_eg_accept_more(struct kn_eg_worker *w)
 	kn_loop_mod(&w->sup->loop, &w->watch, room ? EPOLLIN : 0);
 }
 
+/* Its worker has no way out any more, and tasks to come would miss it. Watched further,
+ * a listener that listens no more would wake the loop without end. */
+static void
+go_deaf(struct kn_eg_worker *w, const char *field)
+{
+	kn_loop_del(&w->sup->loop, &w->watch);
+	kn_fd_close(&w->listen_fd);
+	kn_view_violation(&w->sup->wk[w->index], field);
+}
+
+static bool
+is_short(int err)
+{
+	return err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS;
+}
+
 static void
 on_listener(struct kn_watch *wt, uint32_t events)
 {
@@ -143,20 +159,34 @@ on_listener(struct kn_watch *wt, uint32_t events)
 		int fd =
 		    accept4(w->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-		if (fd < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		if (fd >= 0 && w->entry) {
+			kn_eg_conn_open(w, fd);
+		} else if (fd >= 0) {
+			kn_fd_close(&fd); /* nobody's */
+		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
 			break;
-		if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
-				  errno == ENOBUFS)) {
+		} else if (errno == EINVAL) {
+			go_deaf(w, "egress.listening");
+			return;
+		} else if (is_short(errno)) {
 			w->retry_ns = kn_clock_after_ms(kn_clock_now(), KN_EG_RETRY_MS);
 			kn_eg_due(w->egress, w->retry_ns);
 			break;
-		}
-		if (fd >= 0 && w->entry)
-			kn_eg_conn_open(w, fd);
-		else
-			kn_fd_close(&fd); /* nobody's, or gone again */
+		} /* else it is gone again */
 	}
 	kn_eg_accept_more(w);
+}
+
+static int
+accept_any_way(struct kn_eg_worker *w)
+{
+	struct kn_egress *g = w->egress;
+	int fd = accept4(w->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
+		return fd;
+	kn_fd_close(&g->spare_fd);
+	return accept4(w->listen_fd, NULL, NULL, SOCK_CLOEXEC);
 }
 
 /* What waits to be accepted is of a task that has ended: away with it. */
@@ -165,25 +195,22 @@ clear_backlog(struct kn_eg_worker *w)
 {
 	const struct linger now = { 1, 0 };
 	struct kn_egress *g = w->egress;
-	int fd = 0;
+	bool empty = false;
 
-	for (int i = 0; i < BACKLOG_AT_MOST && fd >= 0; i++) {
-		fd = accept4(w->listen_fd, NULL, NULL, SOCK_CLOEXEC);
-		if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-			kn_fd_close(&g->spare_fd);
-			fd = accept4(w->listen_fd, NULL, NULL, SOCK_CLOEXEC);
-		}
-		if (fd < 0 && (errno == ECONNABORTED || errno == EINTR))
-			fd = 0;
-		else if (fd >= 0)
+	for (int i = 0; i < BACKLOG_AT_MOST && !empty; i++) {
+		int fd = accept_any_way(w);
+
+		empty = fd < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+		if (fd >= 0)
 			(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-		if (fd > 0)
-			close(fd);
+		else if (errno == EINVAL || is_short(errno))
+			break;
+		kn_fd_close(&fd);
 	}
-	if (errno != EAGAIN && errno != EWOULDBLOCK)
-		(void)shutdown(w->listen_fd, SHUT_RD); /* rather none than another's */
 	if (g->spare_fd < 0)
 		g->spare_fd = fcntl(g->resolver.null_fd, F_DUPFD_CLOEXEC, 3);
+	if (!empty)
+		go_deaf(w, "egress.backlog"); /* rather none than another's */
 }
 
 /* ---- the listener ---- */
@@ -227,6 +254,7 @@ is_elsewhere(int fd)
 static const char *
 fault_of(int fd)
 {
+	const struct linger never = { 0, 0 }; /* nor those that are accepted on it */
 	struct sockaddr_in at;
 	socklen_t n = sizeof at;
 
@@ -242,7 +270,10 @@ fault_of(int fd)
 		return "egress.address";
 	if (!is_elsewhere(fd))
 		return "egress.network";
-	return fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? "egress.flags" : NULL;
+	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &never, sizeof never) < 0 ||
+	    fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+		return "egress.flags";
+	return NULL;
 }
 
 int
@@ -302,7 +333,8 @@ kn_egress_task_end(struct kn_wk *wk, const struct kn_entry *e)
 		last_words(w->first);
 		kn_eg_conn_end(w->first, false);
 	}
-	clear_backlog(w);
+	if (w->listen_fd >= 0)
+		clear_backlog(w);
 	w->entry = NULL;
 }
 

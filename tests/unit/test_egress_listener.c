@@ -190,6 +190,45 @@ nobody_asks_before_there_is_a_task(void **state)
 	assert_int_equal(s->egress->total.refused + s->egress->total.went, 0);
 }
 
+/* One that listens no more is readable for ever. Its worker goes, and nobody is woken
+ * by it. */
+static void
+one_that_listens_no_more_ends_its_worker_and_wakes_nobody(void **state)
+{
+	struct kn_err e;
+	int n = 0;
+
+	(void)state;
+	hand_over(elsewhere(false), 0);
+	assert_null(w->bad);
+	assert_int_equal(shutdown(w->egress->listen_fd, SHUT_RD), 0);
+	assert_int_equal(kn_loop_poll(&s->loop, 0, &n, &e), 0);
+	assert_true(n > 0);
+	assert_string_equal(w->bad, "egress.listening");
+	assert_int_equal(kn_loop_poll(&s->loop, 0, &n, &e), 0);
+	assert_int_equal(n, 0);
+	w->bad = NULL;
+}
+
+/* What waited there could be the next task's. */
+static void
+where_the_backlog_stays_the_worker_goes(void **state)
+{
+	struct kn_err e;
+	int n = 0;
+
+	(void)state;
+	hand_over(elsewhere(false), 0);
+	assert_null(w->bad);
+	kn_egress_task(w, &s->entry[0]);
+	assert_int_equal(shutdown(w->egress->listen_fd, SHUT_RD), 0);
+	kn_egress_task_end(w, &s->entry[0]);
+	assert_string_equal(w->bad, "egress.backlog");
+	assert_int_equal(kn_loop_poll(&s->loop, 0, &n, &e), 0);
+	assert_int_equal(n, 0);
+	w->bad = NULL;
+}
+
 static void
 not_once_it_is_ready_and_not_unasked(void **state)
 {
@@ -211,6 +250,8 @@ main(void)
 		WITH(what_is_no_way_out_is_refused),
 		WITH(one_of_another_network_is_taken_once),
 		WITH(nobody_asks_before_there_is_a_task),
+		WITH(one_that_listens_no_more_ends_its_worker_and_wakes_nobody),
+		WITH(where_the_backlog_stays_the_worker_goes),
 		WITH(not_once_it_is_ready_and_not_unasked),
 	};
 
