@@ -323,6 +323,9 @@ times(struct words *w)
 	begin(w, "Time");
 	if (p->task.cpu_ms)
 		say(w, "%s of the processor.", period(p->task.cpu_ms, room));
+	if (p->task_cpus)
+		say(w, "At most %g processor%s at one time.",
+		    (double)p->task_cpus / 1000, p->task_cpus == 1000 ? "" : "s");
 	if (p->timeouts.task_ms)
 		say(w, "After %s it is asked to end,",
 		    period(p->timeouts.task_ms, room));

@@ -23,7 +23,10 @@
 enum {
 	CLOSE_WAIT_MS = 2000,	/* at the end: the killed may hold much memory */
 	PREPARE_WAIT_MS = 1000, /* a predecessor's last processes */
-	NAMES_MAX = 16 /* directories of one worker, all but one of the dying */
+	NAMES_MAX = 16, /* directories of one worker, all but one of the dying */
+	/* Who has used up the share of one period waits for the next, the stub too that
+	 * is to kill: so it is short. The kernel takes no share below 1 ms. */
+	CPU_PERIOD_US = 10000
 };
 
 struct worker_group {
@@ -37,6 +40,7 @@ struct kn_cgroup {
 	struct kn_cgroup_tree tree[KN_CGROUP_TREES_MAX];
 	size_t tree_n;
 	uint32_t worker_n;
+	uint32_t cpus; /* thousandths */
 	struct worker_group w[];
 };
 
@@ -81,12 +85,12 @@ int
 kn_cgroup_open(const uint8_t pool_id[16], uint32_t worker_n, struct kn_cgroup **out,
     struct kn_err *e)
 {
-	return kn_cgroup_open_from(pool_id, worker_n, true, out, e);
+	return kn_cgroup_open_from(pool_id, worker_n, true, 0, out, e);
 }
 
 int
 kn_cgroup_open_from(const uint8_t pool_id[16], uint32_t worker_n, bool may_move,
-    struct kn_cgroup **out, struct kn_err *e)
+    uint32_t cpus, struct kn_cgroup **out, struct kn_err *e)
 {
 	struct kn_cgroup_where where;
 	struct kn_cgroup *g;
@@ -98,6 +102,7 @@ kn_cgroup_open_from(const uint8_t pool_id[16], uint32_t worker_n, bool may_move,
 	if (g == NULL)
 		return kn_err_sys(e, KN_EK_HOST, "allocate the cgroup table");
 	g->worker_n = worker_n;
+	g->cpus = cpus;
 	for (uint32_t i = 0; i < worker_n; i++) {
 		for (size_t j = 0; j < KN_CGROUP_TREES_MAX; j++) {
 			g->w[i].w_fd[j] = -1;
@@ -106,7 +111,8 @@ kn_cgroup_open_from(const uint8_t pool_id[16], uint32_t worker_n, bool may_move,
 		}
 	}
 	if (pool_id != NULL && kn_cgroup_dir_name(pool_id, name, sizeof(name)) == 0)
-		g->tree_n = kn_cgroup_trees_open(&where, name, may_move, g->tree);
+		g->tree_n =
+		    kn_cgroup_trees_open(&where, name, may_move, cpus != 0, g->tree);
 	*out = g;
 	return 0;
 }
@@ -157,6 +163,12 @@ kn_cgroup_has_cpu(const struct kn_cgroup *g)
 }
 
 bool
+kn_cgroup_has_cpu_max(const struct kn_cgroup *g)
+{
+	return tree_of(g, KN_CTL_CPU_MAX) >= 0;
+}
+
+bool
 kn_cgroup_has_kill(const struct kn_cgroup *g)
 {
 	return tree_of(g, KN_CTL_KILL) >= 0;
@@ -180,6 +192,21 @@ cap_memory(const struct kn_cgroup_tree *t, int fd, uint64_t memory)
 	if (kn_cgroup_dir_write_u64(fd, "memory.memsw.limit_in_bytes", memory) == 0)
 		return 0;
 	return errno == ENOENT || errno == EOPNOTSUPP ? 0 : -1;
+}
+
+static int
+cap_cpus(const struct kn_cgroup_tree *t, int fd, uint32_t cpus)
+{
+	uint64_t share = (uint64_t)cpus * CPU_PERIOD_US / 1000;
+	char text[48];
+
+	snprintf(
+	    text, sizeof(text), "%llu %d", (unsigned long long)share, CPU_PERIOD_US);
+	if (t->v2)
+		return kn_cgroup_dir_write(fd, "cpu.max", text);
+	if (kn_cgroup_dir_write_u64(fd, "cpu.cfs_period_us", CPU_PERIOD_US) < 0)
+		return -1;
+	return kn_cgroup_dir_write_u64(fd, "cpu.cfs_quota_us", share);
 }
 
 /* A directory made now; what a predecessor left there, whose processes had not gone at
@@ -285,6 +312,17 @@ kn_cgroup_prepare(
 		    kn_cgroup_dir_write_u64(wg->w_fd[i], "pids.max", pids) < 0) {
 			kn_err_sys(e, KN_EK_HOST,
 			    "set the process limit of cgroup %s/%s", t->name, name);
+			goto fail;
+		}
+		if (g->cpus != 0 && (t->ctl & KN_CTL_CPU_MAX) != 0 &&
+		    cap_cpus(t, wg->w_fd[i], g->cpus) < 0) {
+			bool less = errno == EINVAL;
+
+			kn_err_sys(e, KN_EK_HOST,
+			    "set the processor limit of cgroup %s/%s", t->name, name);
+			if (less)
+				kn_err_hint(e, "a group above it may have less than "
+					       "/limits/task/cpus");
 			goto fail;
 		}
 	}

@@ -31,15 +31,17 @@ struct kn_cgroup; /* the pool's */
 int kn_cgroup_open(const uint8_t pool_id[16], uint32_t worker_n, struct kn_cgroup **out,
     struct kn_err *e);
 /* The same, and says whether this process may be moved into a group below its own, so
- * that its own can hand out controllers. */
+ * that its own can hand out controllers; and what share of the processors each worker
+ * is to have, in thousandths of one (0: any, and no hierarchy is entered for it). */
 int kn_cgroup_open_from(const uint8_t pool_id[16], uint32_t worker_n, bool may_move,
-    struct kn_cgroup **out, struct kn_err *e);
+    uint32_t cpus, struct kn_cgroup **out, struct kn_err *e);
 /* Kill what is left, remove all directories (bounded wait), free. */
 void kn_cgroup_close(struct kn_cgroup *g);
 /* NULL has none. */
 bool kn_cgroup_has_memory(const struct kn_cgroup *g);
 bool kn_cgroup_has_pids(const struct kn_cgroup *g);
 bool kn_cgroup_has_cpu(const struct kn_cgroup *g);
+bool kn_cgroup_has_cpu_max(const struct kn_cgroup *g);
 bool kn_cgroup_has_kill(const struct kn_cgroup *g);
 
 /* Make or clean w's directories, set the worker's caps (0: none; in a pool of one the

@@ -66,5 +66,7 @@ kn_cgroup_sweep(void)
 		n += sweep_dir(w.pids.dir);
 	if (w.cpuacct.dir[0] != '\0' && strcmp(w.cpuacct.dir, w.pids.dir) != 0)
 		n += sweep_dir(w.cpuacct.dir);
+	if (w.cpu.dir[0] != '\0' && strcmp(w.cpu.dir, w.cpuacct.dir) != 0)
+		n += sweep_dir(w.cpu.dir);
 	return n;
 }

@@ -77,6 +77,10 @@ step_back(struct kn_cgroup_tree *t)
 {
 	char name[176];
 
+	/* Stays on where somebody else has come to need it. */
+	if (t->cpu_on)
+		switch_controller(t->own_fd, '-', "cpu");
+	t->cpu_on = false;
 	if (!t->moved)
 		return;
 	/* A group with controllers switched on takes no process. They were off before:
@@ -93,7 +97,7 @@ step_back(struct kn_cgroup_tree *t)
  * Some (pids) can be switched on although our group has processes, and then no group
  * below it takes any: what does not work to the end is taken back. */
 static bool
-v2_enable(struct kn_cgroup_tree *t, const char *controller)
+v2_enable(struct kn_cgroup_tree *t, const char *controller, bool *out_switched)
 {
 	char text[CONTROL_TEXT];
 	bool was_on;
@@ -109,8 +113,10 @@ v2_enable(struct kn_cgroup_tree *t, const char *controller)
 	    (errno != EBUSY || !step_aside(t) ||
 		switch_controller(t->own_fd, '+', controller) < 0))
 		return false;
+	*out_switched = !was_on;
 	if (switch_controller(t->pool_fd, '+', controller) == 0)
 		return true;
+	*out_switched = false;
 	if (!was_on)
 		switch_controller(t->own_fd, '-', controller);
 	return false;
@@ -120,11 +126,14 @@ static unsigned
 v2_controllers(struct kn_cgroup_tree *t, unsigned want)
 {
 	unsigned ctl = 0;
+	bool ignored;
 
-	if ((want & KN_CTL_MEMORY) != 0 && v2_enable(t, "memory"))
+	if ((want & KN_CTL_MEMORY) != 0 && v2_enable(t, "memory", &ignored))
 		ctl |= KN_CTL_MEMORY;
-	if ((want & KN_CTL_PIDS) != 0 && v2_enable(t, "pids"))
+	if ((want & KN_CTL_PIDS) != 0 && v2_enable(t, "pids", &ignored))
 		ctl |= KN_CTL_PIDS;
+	if ((want & KN_CTL_CPU_MAX) != 0 && v2_enable(t, "cpu", &t->cpu_on))
+		ctl |= KN_CTL_CPU_MAX;
 	if (ctl == 0)
 		step_back(t);
 	/* Basic CPU figures and the kill file need no controller. */
@@ -148,6 +157,8 @@ v1_controllers(const struct kn_cgroup_tree *t)
 		ctl |= KN_CTL_PIDS;
 	if (kn_cgroup_dir_can(t->pool_fd, "cpuacct.usage", O_RDONLY))
 		ctl |= KN_CTL_CPU;
+	if (kn_cgroup_dir_can(t->pool_fd, "cpu.cfs_quota_us", O_RDWR))
+		ctl |= KN_CTL_CPU_MAX;
 	return ctl;
 }
 
@@ -195,13 +206,12 @@ is_unlimited(const char *dir)
 	return true;
 }
 
-/* In our own group, or in the nearest above it that gives all that is wanted; else what
- * little our own gives. */
+/* In our own group, or in the nearest above it that gives all that is wanted. */
 static bool
-v2_open(const struct kn_cgroup_place *p, unsigned want, const char *name, bool may_move,
-    struct kn_cgroup_tree *t)
+v2_climb(const struct kn_cgroup_place *p, unsigned want, const char *name,
+    bool may_move, struct kn_cgroup_tree *t)
 {
-	const unsigned limits = want & (KN_CTL_MEMORY | KN_CTL_PIDS);
+	const unsigned limits = want & (KN_CTL_MEMORY | KN_CTL_PIDS | KN_CTL_CPU_MAX);
 	char dir[KN_CGROUP_PATH_MAX];
 	size_t n = strlen(p->dir);
 
@@ -215,12 +225,24 @@ v2_open(const struct kn_cgroup_place *p, unsigned want, const char *name, bool m
 			kn_cgroup_tree_close(t, 0);
 		}
 		if (n <= p->mount_n || !is_unlimited(dir))
-			break;
+			return false;
 		while (n > p->mount_n && dir[n - 1] != '/')
 			n--;
 		n -= n > p->mount_n; /* the slash */
 		dir[n] = '\0';
 	}
+}
+
+/* All that is wanted, or all but a share of the processors, which few policies need;
+ * else what little our own group gives. */
+static bool
+v2_open(const struct kn_cgroup_place *p, unsigned want, const char *name, bool may_move,
+    struct kn_cgroup_tree *t)
+{
+	if (v2_climb(p, want, name, may_move, t) ||
+	    ((want & KN_CTL_CPU_MAX) != 0 &&
+		v2_climb(p, want & ~(unsigned)KN_CTL_CPU_MAX, name, may_move, t)))
+		return true;
 	if (tree_open(p->dir, true, name, t) < 0)
 		return false;
 	t->ctl = v2_controllers(t, want);
@@ -232,13 +254,14 @@ v2_open(const struct kn_cgroup_place *p, unsigned want, const char *name, bool m
 
 size_t
 kn_cgroup_trees_open(const struct kn_cgroup_where *w, const char *name, bool may_move,
-    struct kn_cgroup_tree trees[KN_CGROUP_TREES_MAX])
+    bool cpus, struct kn_cgroup_tree trees[KN_CGROUP_TREES_MAX])
 {
-	const struct kn_cgroup_place *v1[] = { &w->memory, &w->pids, &w->cpuacct };
-	unsigned have = 0;
+	const struct kn_cgroup_place *v1[] = { &w->memory, &w->pids, &w->cpuacct,
+		&w->cpu };
+	unsigned have = cpus ? 0 : KN_CTL_CPU_MAX; /* what need not be looked for */
 	size_t n = 0;
 
-	for (size_t i = 0; i < sizeof(v1) / sizeof(v1[0]); i++) {
+	for (size_t i = 0; i < sizeof(v1) / sizeof(v1[0]) - !cpus; i++) {
 		bool seen = v1[i]->dir[0] == '\0';
 
 		/* cpu,cpuacct and the like: one hierarchy, two names. */
@@ -264,13 +287,13 @@ kn_cgroup_trees_open(const struct kn_cgroup_where *w, const char *name, bool may
 }
 
 size_t
-kn_cgroup_trees_at_most(const struct kn_cgroup_where *w)
+kn_cgroup_trees_at_most(const struct kn_cgroup_where *w, bool cpus)
 {
 	const struct kn_cgroup_place *all[] = { &w->memory, &w->pids, &w->cpuacct,
-		&w->unified };
+		&w->unified, &w->cpu };
 	size_t n = 0;
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) - !cpus; i++) {
 		bool seen = all[i]->dir[0] == '\0';
 
 		for (size_t j = 0; j < i; j++)

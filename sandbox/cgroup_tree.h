@@ -17,13 +17,15 @@ enum kn_cgroup_ctl {
 	KN_CTL_PIDS = 1 << 1,
 	KN_CTL_CPU = 1 << 2, /* usage can be read */
 	KN_CTL_KILL = 1 << 3,
+	KN_CTL_CPU_MAX = 1 << 4, /* shares of processors can be set */
 };
-enum { KN_CGROUP_TREES_MAX = 4 };
+enum { KN_CGROUP_TREES_MAX = 5 };
 
 struct kn_cgroup_tree {
 	bool v2;
 	unsigned ctl;	/* enum kn_cgroup_ctl */
 	bool may_move;	/* v2: own_fd is our own group, we may step into a leaf of it */
+	bool cpu_on;	/* v2: we switched the controller on in own_fd */
 	bool moved;	/* v2: this process sits in "<name>-sup" now */
 	int own_fd;	/* our own group's directory, or one above it */
 	int pool_fd;	/* the pool's directory in it */
@@ -31,11 +33,12 @@ struct kn_cgroup_tree {
 };
 
 /* Make the pool's directory in every hierarchy that lets us. Returns how many. Having
- * none is not an error: an ordinary user without delegation. */
+ * none is not an error: an ordinary user without delegation. cpus: KN_CTL_CPU_MAX is
+ * wanted, which costs a hierarchy of its own in v1, and a controller in v2. */
 size_t kn_cgroup_trees_open(const struct kn_cgroup_where *w, const char *name,
-    bool may_move, struct kn_cgroup_tree trees[KN_CGROUP_TREES_MAX]);
+    bool may_move, bool cpus, struct kn_cgroup_tree trees[KN_CGROUP_TREES_MAX]);
 /* How many hierarchies may come of that, at most; only looks. */
-size_t kn_cgroup_trees_at_most(const struct kn_cgroup_where *w);
+size_t kn_cgroup_trees_at_most(const struct kn_cgroup_where *w, bool cpus);
 /* Remove the pool's directory (its workers are gone already), move back, close. */
 void kn_cgroup_tree_close(struct kn_cgroup_tree *t, uint64_t deadline_ns);
 

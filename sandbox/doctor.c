@@ -58,7 +58,7 @@ static const struct {
 	    "memory is watched, not capped; presets judge and strict are refused" },
 	[KN_PROBE_CG_PIDS] = { "cgroup-pids", "processes are counted for the user" },
 	[KN_PROBE_CG_CPU] = { "cgroup-cpu", "CPU time is added up by watching" },
-	[KN_PROBE_CG_CPU_MAX] = { "cgroup-cpu-max", "nothing" },
+	[KN_PROBE_CG_CPU_MAX] = { "cgroup-cpu-max", "limits.task.cpus is refused" },
 	[KN_PROBE_CG_KILL] = { "cgroup-kill",
 	    "the end of many processes takes longer" },
 	[KN_PROBE_NOFILE] = { "open-files",

@@ -56,22 +56,13 @@ try_kill(int leaf)
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
-/* The share of processors: in v2 another controller to be handed down. */
+/* The share of processors. */
 static bool
 try_cpu_max(const struct kn_cgroup_tree *t, int leaf)
 {
-	bool was = kn_cgroup_dir_can(t->pool_fd, "cpu.max", O_RDWR), ok;
-
-	if (!was &&
-	    kn_cgroup_dir_write(t->own_fd, "cgroup.subtree_control", "+cpu") < 0)
-		return false;
-	ok = kn_cgroup_dir_write(t->pool_fd, "cgroup.subtree_control", "+cpu") == 0 &&
-	     kn_cgroup_dir_write(leaf, "cpu.max", "50000 100000") == 0;
-	if (!was) {
-		kn_cgroup_dir_write(t->pool_fd, "cgroup.subtree_control", "-cpu");
-		kn_cgroup_dir_write(t->own_fd, "cgroup.subtree_control", "-cpu");
-	}
-	return ok;
+	/* v2: set on the pool's own, which hands no more of it down. */
+	return t->v2 ? kn_cgroup_dir_write(t->pool_fd, "cpu.max", "50000 100000") == 0
+		     : kn_cgroup_dir_write(leaf, "cpu.cfs_quota_us", "50000") == 0;
 }
 
 static void
@@ -91,28 +82,11 @@ try_tree(const struct kn_cgroup_tree *t, struct done *x)
 	if ((t->ctl & KN_CTL_CPU) != 0)
 		x->cpu |= kn_cgroup_dir_can(
 		    leaf, t->v2 ? "cpu.stat" : "cpuacct.usage", O_RDONLY);
-	if (t->v2)
+	if ((t->ctl & KN_CTL_CPU_MAX) != 0)
 		x->cpu_max |= try_cpu_max(t, leaf);
 	if ((t->ctl & KN_CTL_KILL) != 0)
 		x->kill |= try_kill(leaf);
 	unlinkat(t->pool_fd, "t", AT_REMOVEDIR);
-}
-
-/* v1: a hierarchy that no limit of ours is in otherwise. */
-static bool
-try_cpu_quota(const char *dir, const char *name)
-{
-	char path[2 * KN_CGROUP_PATH_MAX];
-	KN_OWN_FD int fd = -1;
-	bool ok;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	if (dir[0] == '\0' || (mkdir(path, 0755) < 0 && errno != EEXIST))
-		return false;
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ok = fd >= 0 && kn_cgroup_dir_write(fd, "cpu.cfs_quota_us", "50000") == 0;
-	rmdir(path);
-	return ok;
 }
 
 static int
@@ -130,13 +104,12 @@ ask_cgroups(const struct kn_doctor *d, void *shared)
 	    getrandom(id, sizeof(id), 0) != (ssize_t)sizeof(id) ||
 	    kn_cgroup_dir_name(id, name, sizeof(name)) < 0)
 		return 0;
-	n = kn_cgroup_trees_open(&w, name, true, tree);
+	n = kn_cgroup_trees_open(&w, name, true, true, tree);
 	for (size_t i = 0; i < n; i++)
 		try_tree(&tree[i], x);
 	for (size_t i = 0; i < n; i++)
 		kn_cgroup_tree_close(
 		    &tree[i], kn_clock_after_ms(kn_clock_now(), GONE_MS));
-	x->cpu_max |= try_cpu_quota(w.cpu.dir, name);
 	x->trees = (int)n;
 	x->asked = true;
 	return 0;
@@ -201,8 +174,9 @@ kn_doctor_cgroup(struct kn_doctor *d)
 	say(d, KN_PROBE_CG_PIDS, y, y->pids, "limits processes");
 	say(d, KN_PROBE_CG_CPU, y, y->cpu, "counts CPU time");
 	say(d, KN_PROBE_CG_KILL, y, y->kill, "kills at once");
-	/* No limit of ours is made of it: told, and no finding. */
+	/* No preset needs it: told, and no finding. */
 	kn_doctor_ok(d, KN_PROBE_CG_CPU_MAX, "%s",
-	    y->cpu_max ? "could limit processors" : "none here, and nothing needs it");
+	    y->cpu_max ? "limits processors"
+		       : "none here: limits.task.cpus is refused, all else is not");
 	kn_doctor_unshare(x, sizeof(*x));
 }

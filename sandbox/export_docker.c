@@ -116,6 +116,9 @@ kn_export_docker(struct kn_exporting *x)
 	if (p->task.memory)
 		fprintf(f, " \\\n  --memory %" PRIu64 " --memory-swap %" PRIu64,
 		    p->task.memory, p->task.memory);
+	if (p->task_cpus)
+		fprintf(f, " \\\n  --cpus %u.%03u", p->task_cpus / 1000,
+		    p->task_cpus % 1000);
 	ulimits(x);
 	fprintf(f, " \\\n  --shm-size %" PRIu64, p->fs.shm_bytes);
 	fprintf(f,
@@ -280,9 +283,15 @@ kn_export_k8s(struct kn_exporting *x)
 	      "      readOnlyRootFilesystem: true\n"
 	      "      capabilities: {drop: [ALL]}\n",
 	    f);
+	if (p->task.memory || p->task_cpus)
+		fputs("    resources: {limits: {", f);
 	if (p->task.memory)
-		fprintf(f, "    resources: {limits: {memory: %" PRIu64 "}}\n",
-		    p->task.memory);
+		fprintf(f, "memory: %" PRIu64 "%s", p->task.memory,
+		    p->task_cpus ? ", " : "");
+	if (p->task_cpus)
+		fprintf(f, "cpu: %um", p->task_cpus);
+	if (p->task.memory || p->task_cpus)
+		fputs("}}\n", f);
 	if (p->env.set_n)
 		fputs("    env:\n", f);
 	for (size_t i = 0; i < p->env.set_n; i++) {

@@ -129,6 +129,10 @@ linux_part(const struct kn_policy *p, json_t *profile)
 	if (p->task.pids)
 		json_object_set_new(resources, "pids",
 		    json_pack("{s:I}", "limit", (json_int_t)p->task.pids));
+	if (p->task_cpus)
+		json_object_set_new(resources, "cpu",
+		    json_pack("{s:I,s:I}", "quota", (json_int_t)p->task_cpus * 100,
+			"period", (json_int_t)100000));
 	return json_pack("{s:o,s:[{s:i,s:i,s:i}],s:[{s:i,s:i,s:i}],s:o,s:o,s:o,s:o}",
 	    "namespaces", spaces, "uidMappings", "containerID", 0, "hostID",
 	    MAPPED_FROM, "size", MAPPED_N, "gidMappings", "containerID", 0, "hostID",

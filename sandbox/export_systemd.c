@@ -181,6 +181,8 @@ amounts(struct kn_exporting *x)
 		if (rows[i].value)
 			fprintf(x->f, "%s=%" PRIu64 "\n", rows[i].name, rows[i].value);
 	fprintf(x->f, "LimitCORE=%" PRIu64 "\n", p->task.core);
+	if (p->task_cpus)
+		fprintf(x->f, "CPUQuota=%u%%\n", (p->task_cpus + 5) / 10);
 	if (p->task.memory)
 		fputs("MemorySwapMax=0\nOOMPolicy=kill\n", x->f);
 	if (p->timeouts.hard_ms)

@@ -296,7 +296,7 @@ build(struct kn_launcher *l, struct kn_err *e)
 	if (plan_data(l, e) < 0 || build_argv(l, e) < 0)
 		return -1;
 	if (kn_cgroup_open_from(l->host->no_cgroups ? NULL : l->pool_id, l->worker_n,
-		!l->host->stay, &l->cgroup, e) < 0 ||
+		!l->host->stay, l->policy->task_cpus, &l->cgroup, e) < 0 ||
 	    kn_launch_layers(l->policy, l->host, l->cgroup, &l->layers, e) < 0)
 		return -1;
 	l->stub_fd = kn_fd_sealed("knit-worker", kn_stub_image,

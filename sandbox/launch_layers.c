@@ -57,6 +57,22 @@ look_landlock(const struct kn_policy *p, const struct kn_host *h)
 	return x;
 }
 
+/* Counting is all that most policies need. */
+static struct have
+look_cpu(const struct kn_policy *p, const struct kn_cgroup *g)
+{
+	struct have x = { .can = kn_cgroup_has_cpu(g), .cause = KN_LACK_CGROUP_DENIED };
+
+	x.asked = p->task.cpu_ms != 0 ? "/limits/task/cpu_ms" : NULL;
+	x.lacks = "this machine grants us no cgroup that counts CPU time";
+	if (p->task_cpus == 0 || kn_cgroup_has_cpu_max(g))
+		return x;
+	x.can = false;
+	x.asked = "/limits/task/cpus";
+	x.lacks = "this machine grants us no cgroup that limits processors";
+	return x;
+}
+
 static struct have
 look(enum kn_layer l, const struct kn_policy *p, const struct kn_host *h,
     const struct kn_cgroup *g)
@@ -89,10 +105,7 @@ look(enum kn_layer l, const struct kn_policy *p, const struct kn_host *h,
 		x.cause = KN_LACK_CGROUP_DENIED;
 		break;
 	case KN_LAYER_CG_CPU:
-		x.can = kn_cgroup_has_cpu(g);
-		x.asked = p->task.cpu_ms != 0 ? "/limits/task/cpu_ms" : NULL;
-		x.lacks = "this machine grants us no cgroup that counts CPU time";
-		x.cause = KN_LACK_CGROUP_DENIED;
+		x = look_cpu(p, g);
 		break;
 	case KN_LAYER_MSEAL:
 		x.can = h->mseal;

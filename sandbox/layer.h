@@ -11,7 +11,7 @@ enum kn_layer {
 	KN_LAYER_RLIMITS,      /* "rlimits" */
 	KN_LAYER_CG_MEMORY,    /* "cgroup.memory" */
 	KN_LAYER_CG_PIDS,      /* "cgroup.pids" */
-	KN_LAYER_CG_CPU,       /* "cgroup.cpu" (accounting) */
+	KN_LAYER_CG_CPU,       /* "cgroup.cpu" (accounting, and shares) */
 	KN_LAYER_MSEAL,	       /* "mseal" */
 	KN_LAYER_N
 };

@@ -225,7 +225,8 @@ struct kn_policy {
 		uint64_t memory, pids;
 	} worker; /* 0: none */
 	struct kn_task_limits task;
-	bool output_kill; /* on_output_limit: "kill" */
+	uint32_t task_cpus; /* thousandths of a processor, of a task; 0: no limit */
+	bool output_kill;   /* on_output_limit: "kill" */
 	struct kn_timeouts timeouts;
 	uint64_t payload_max, payload_area;
 };

@@ -112,6 +112,8 @@ build_scalars(struct kn_pol *p)
 				;
 		} else if (v && k->type == KN_KEY_BOOL) {
 			n = json_is_true(v);
+		} else if (v && k->type == KN_KEY_NUMBER) {
+			n = kn_policy_thousandths(v);
 		} else if (v) {
 			n = kn_policy_size_of(v);
 		}

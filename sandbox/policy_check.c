@@ -67,6 +67,22 @@ check_number(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
 	return 0;
 }
 
+static int
+check_fraction(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
+    const char *pointer, struct kn_err *e)
+{
+	double x = json_number_value(v) * 1000;
+	if (!json_is_number(v))
+		return kn_pdoc_fail(
+		    d, pointer, false, e, "expected a number, found %s", type_name(v));
+	if ((x < (double)k->min || x > (double)k->max) && !(k->none && x == 0.0))
+		return kn_pdoc_fail(d, pointer, false, e,
+		    "%g is out of range (%s%g to %g)", x / 1000,
+		    k->none ? "0, or " : "", (double)k->min / 1000,
+		    (double)k->max / 1000);
+	return 0;
+}
+
 /* "a", "b" or "c", cut if it does not fit. */
 static void
 join_words(char *dst, size_t cap, const char *const *words)
@@ -216,6 +232,8 @@ check(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
 	case KN_KEY_INT:
 	case KN_KEY_SIZE:
 		return check_number(d, k, v, pointer, e);
+	case KN_KEY_NUMBER:
+		return check_fraction(d, k, v, pointer, e);
 	case KN_KEY_PROFILE:
 		if (json_is_object(v))
 			return kn_profile_check(d, pointer, (json_t *)(uintptr_t)v, e);
@@ -358,4 +376,10 @@ kn_policy_size_of(const json_t *v)
 	if (json_is_string(v) && kn_policy_size(json_string_value(v), &n, NULL) == 0)
 		return n;
 	return (uint64_t)json_integer_value(v);
+}
+
+uint64_t
+kn_policy_thousandths(const json_t *v)
+{
+	return (uint64_t)(json_number_value(v) * 1000 + 0.5);
 }

@@ -60,6 +60,7 @@ enum kn_key_type {
 	KN_KEY_TEXT,
 	KN_KEY_INT,
 	KN_KEY_SIZE,	/* integer or text with K, M, G */
+	KN_KEY_NUMBER,	/* with a fraction; its value, min and max in thousandths */
 	KN_KEY_PROFILE, /* a foreign format: policy_profile.c, or the file's name */
 	KN_KEY_LATER,	/* described, and not supported by this version */
 	KN_KEY_TYPE_N
@@ -67,8 +68,8 @@ enum kn_key_type {
 struct kn_key {
 	const char *path; /* JSON pointer; "*" stands for an element or any name */
 	enum kn_key_type type;
-	int64_t min, max;	  /* INT, SIZE */
-	bool none;		  /* INT, SIZE: 0 is allowed below min and means none */
+	int64_t min, max;	  /* INT, SIZE, NUMBER */
+	bool none;		  /* the same: 0 is allowed below min and means none */
 	int64_t dflt;		  /* value of an absent key, where `width` is set */
 	const char *const *words; /* WORD: NULL-terminated */
 	const char *const *later; /* WORD: words that this version does not support */
@@ -145,6 +146,8 @@ bool kn_profile_version(const char *text, unsigned out[2]);
 const char *kn_inside_path_fault(const char *p);
 /* A SIZE value as checked by the table. */
 uint64_t kn_policy_size_of(const json_t *v);
+/* A NUMBER value as checked by the table, in thousandths. */
+uint64_t kn_policy_thousandths(const json_t *v);
 
 /* ---- merging ---- */
 struct kn_pmerge {

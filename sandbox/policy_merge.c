@@ -220,6 +220,14 @@ names_memory(const json_t *root)
 	return false;
 }
 
+/* A share of the processors is the cgroup's alone to give. */
+static bool
+names_cpus(const json_t *root)
+{
+	json_t *v = kn_pointer_get((json_t *)(uintptr_t)root, "/limits/task/cpus");
+	return json_is_number(v) && kn_policy_thousandths(v) > 0;
+}
+
 /* Where d names a layer: in a list, or by asking for what needs it. */
 static json_t *
 layer_origin(const struct kn_pdoc *d, enum kn_layer l, uint32_t listed)
@@ -238,6 +246,8 @@ layer_origin(const struct kn_pdoc *d, enum kn_layer l, uint32_t listed)
 			}
 		}
 	}
+	if (l == KN_LAYER_CG_CPU)
+		return origin_of(d, "/limits/task/cpus");
 	if (l != KN_LAYER_CG_MEMORY)
 		return origin_of(d, "/landlock");
 	return origin_of(d, memory[!kn_pointer_get(d->root, memory[0])]);
@@ -261,6 +271,8 @@ merge_layers(struct kn_pmerge *m, const struct kn_pdoc *d, struct kn_err *e)
 	uint32_t named = req;
 	if (names_memory(d->root))
 		named |= 1u << KN_LAYER_CG_MEMORY;
+	if (names_cpus(d->root))
+		named |= 1u << KN_LAYER_CG_CPU;
 	if (json_is_string(landlock) && strcmp(json_string_value(landlock), "on") == 0)
 		named |= 1u << KN_LAYER_LANDLOCK;
 	for (uint32_t l = 0; l < KN_LAYER_N; l++)

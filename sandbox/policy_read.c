@@ -8,6 +8,9 @@
 #include "sandbox/policy_int.h"
 #include "sandbox/sha256.h"
 
+/* A number reads as it was written, 1.1 and not 1.1000000000000001. */
+enum { DUMP = JSON_SORT_KEYS | JSON_REAL_PRECISION(12) };
+
 /* pub is the first member, so the pointers are the same. */
 static struct kn_pol *
 owner(const struct kn_policy *p)
@@ -35,7 +38,7 @@ kn_policy_hash(const struct kn_policy *p)
 	uint8_t sum[32];
 	if (o->hash[0])
 		return o->hash;
-	char *text = json_dumps(o->doc, JSON_COMPACT | JSON_SORT_KEYS);
+	char *text = json_dumps(o->doc, JSON_COMPACT | DUMP);
 	if (!text)
 		return "";
 	kn_sha256(text, strlen(text), sum);
@@ -49,7 +52,7 @@ kn_policy_hash(const struct kn_policy *p)
 char *
 kn_policy_text(const struct kn_policy *p)
 {
-	return json_dumps(owner(p)->doc, JSON_INDENT(2) | JSON_SORT_KEYS);
+	return json_dumps(owner(p)->doc, JSON_INDENT(2) | DUMP);
 }
 
 char *
@@ -57,7 +60,7 @@ kn_policy_value(const struct kn_policy *p, const char *pointer)
 {
 	json_t *v = kn_pointer_get(owner(p)->doc, pointer);
 
-	return v ? json_dumps(v, JSON_ENCODE_ANY | JSON_SORT_KEYS) : NULL;
+	return v ? json_dumps(v, JSON_ENCODE_ANY | DUMP) : NULL;
 }
 
 const char *

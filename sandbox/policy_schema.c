@@ -33,11 +33,19 @@ range(const struct kn_key *k)
 	return o;
 }
 
+/* In the table in thousandths. */
+static json_t *
+fraction(const struct kn_key *k)
+{
+	return json_pack("{s:s,s:f,s:f}", "type", "number", "minimum",
+	    (double)k->min / 1000, "maximum", (double)k->max / 1000);
+}
+
 static json_t *
 number(const struct kn_key *k, bool element)
 {
 	json_t *any = json_array();
-	json_array_append_new(any, range(k));
+	json_array_append_new(any, k->type == KN_KEY_NUMBER ? fraction(k) : range(k));
 	if (k->none && k->min > 0)
 		json_array_append_new(any, json_pack("{s:i}", "const", 0));
 	if (k->type == KN_KEY_SIZE)
@@ -128,6 +136,7 @@ schema_of(const struct kn_key *k, bool element)
 		break;
 	case KN_KEY_INT:
 	case KN_KEY_SIZE:
+	case KN_KEY_NUMBER:
 		o = number(k, element);
 		break;
 	case KN_KEY_PROFILE: /* its own format, told by its own check */
@@ -152,7 +161,7 @@ kn_policy_schema(void)
 	json_t *root = schema_of(kn_policy_key(""), true);
 	char *text = NULL;
 	if (all && root && json_object_update(all, root) == 0)
-		text = json_dumps(all, JSON_INDENT(2));
+		text = json_dumps(all, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
 	json_decref(all);
 	json_decref(root);
 	return text;

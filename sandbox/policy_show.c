@@ -10,7 +10,7 @@
 enum {
 	COLUMN = 58,  /* where origins stand, if the line is not longer */
 	INLINE = 100, /* what is not longer stands in one line */
-	DUMP = JSON_ENCODE_ANY | JSON_SORT_KEYS
+	DUMP = JSON_ENCODE_ANY | JSON_SORT_KEYS | JSON_REAL_PRECISION(12)
 };
 
 /* "my.json:7", "preset judge", "--memory"; "" where nobody set it. */

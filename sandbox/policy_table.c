@@ -54,6 +54,11 @@
 		.path = p, .type = KN_KEY_SIZE, .min = lo, .max = hi, .doc = d, \
 		__VA_ARGS__ \
 	}
+#define NUMBER(p, lo, hi, d, ...) \
+	{ \
+		.path = p, .type = KN_KEY_NUMBER, .min = lo, .max = hi, .doc = d, \
+		__VA_ARGS__ \
+	}
 #define WORD(p, w, d, ...) \
 	{ \
 		.path = p, .type = KN_KEY_WORD, .words = w, .doc = d, __VA_ARGS__ \
@@ -317,7 +322,9 @@ const struct kn_key kn_policy_keys[] = {
 	SIZE("/limits/task/stderr", 0, 64 * T,
 	    "Bytes of standard error that are kept. Absent: all.",
 	    AT(task.stderr_bytes), .dflt = -1),
-	LATER("/limits/task/cpus", ""),
+	NUMBER("/limits/task/cpus", 100, 8192000,
+	    "Processors that all its processes may use at one time; 0: all there are.",
+	    .none = true, AT(task_cpus)),
 	WORD("/on_output_limit", WORDS("cut", "kill"),
 	    "What happens to a task that writes more than is kept.", AT(output_kill)),
 

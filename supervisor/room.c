@@ -67,7 +67,8 @@ kn_room_for_workers(struct kn_sup *s, uint32_t *workers, struct kn_err *e)
 		return 0;
 	used = open_now() + POOL_FDS + binds;
 	if (!s->host->no_cgroups && kn_cgroup_where(&where, NULL) == 0) {
-		uint64_t trees = kn_cgroup_trees_at_most(&where);
+		uint64_t trees =
+		    kn_cgroup_trees_at_most(&where, s->policy->task_cpus != 0);
 
 		used += trees * POOL_TREE_FDS;
 		each += trees * WORKER_TREE_FDS;

@@ -34,6 +34,13 @@ def cpu_time_has_a_limit():
     want(r.by["a"]["verdict"] == "cpu-timeout", r)
 
 
+@key("/limits/task/cpus")
+def processors_have_a_limit():
+    r = py(limits(cpus=0.2), "import os, time\nt = time.time()\nfor i in range(2):\n  if os.fork() == 0:\n    while time.time() < t + 1: pass\n    os._exit(0)\nos.wait(); os.wait()\nu = os.times()\nprint(sum(u[:4]) / (time.time() - t))")
+    refused = r.rc == 125 and "cgroup.cpu" in r.err and "/limits/task/cpus" in r.err
+    want(refused if not r.out else float(r.out) < 0.4, r)
+
+
 @key("/limits/task/nofile")
 def descriptors_have_a_limit():
     r = sh(limits(nofile=77), "ulimit -n")

@@ -59,6 +59,22 @@ is "$rc $(verdict)" "137 memory" "alone in a group: --memory is enforced"
 is "$(cat "$g/cgroup.subtree_control")" "" "alone in a group: controllers are off again"
 ungroup "alone in a group"
 
+# ---- a share of the processors, for two who want all ----
+echo "+cpu" >"$base/cgroup.subtree_control"
+group share
+in_group "$KS" run --set /limits/task/cpus=0.2 --report "$T/report" -- python3 -S -c 'import os, time
+t = time.time()
+for i in range(2):
+  if os.fork() == 0:
+    while time.time() < t + 2: pass
+    os._exit(0)
+os.wait(); os.wait()
+print(sum(os.times()[:4]) / (time.time() - t) < 0.4)'
+is "$rc $(out)" "0 True" "cpus 0.2: they have that and no more"
+is "$(js "$T/report" 'L[0]["layers"]["cgroup.cpu"]')" enforced "cpus 0.2: and it is said"
+is "$(cat "$g/cgroup.subtree_control")" "" "cpus 0.2: the controller is off again"
+ungroup "cpus 0.2"
+
 # ---- shared, with a limit that must not be left behind: nothing to be had ----
 group shared
 echo 500 >"$g/pids.max"

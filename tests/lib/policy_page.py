@@ -46,6 +46,8 @@ def kinds(s):
                 what = "size" if size else "integer"
                 out.append(what if lo is None else "%s from %s" % (what, amount(lo, size)) if hi is None
                            else "%s %s to %s" % (what, amount(lo, size), amount(hi, size)))
+            elif x.get("type") == "number":
+                out.append("number %g to %g" % (x["minimum"], x["maximum"]))
             elif x.get("type") not in ("null", "string"):
                 out.append(str(x.get("type")))
         return " or ".join(out)

@@ -228,31 +228,34 @@ what_a_policy_says_stands_in_each_format(void **state)
 {
 	static const struct {
 		enum kn_export_format f;
-		const char *pieces[9];
+		const char *pieces[10];
 	} rows[] = {
 		{ KN_EXPORT_OCI,
 		    { "\"limit\": 134217728", "\"limit\": 33", "RLIMIT_NOFILE",
 			"\"/in\"", "\"hostname\": \"box\"", "\"A=it's\"",
-			"size=1048576", "\"noNewPrivileges\": true", "\"network\"" } },
+			"size=1048576", "\"noNewPrivileges\": true", "\"network\"",
+			"\"quota\": 150000" } },
 		{ KN_EXPORT_DOCKER,
 		    { "--memory 134217728", "--pids-limit 33", "nofile=99",
 			"target=/in", "--hostname box", "'A=it'\\''s'", "size=1048576",
-			"no-new-privileges", "--network none" } },
+			"no-new-privileges", "--network none", "--cpus 1.5" } },
 		{ KN_EXPORT_K8S,
 		    { "memory: 134217728", "activeDeadlineSeconds: 3", "ulimit -n 99",
 			"mountPath: \"/in\", readOnly: true", "hostname: \"box\"",
 			"value: \"it's\"", "sizeLimit: 1048576",
-			"allowPrivilegeEscalation: false", "hostNetwork: false" } },
+			"allowPrivilegeEscalation: false", "hostNetwork: false",
+			"cpu: 1500m" } },
 		{ KN_EXPORT_SYSTEMD,
 		    { "MemoryMax=134217728", "TasksMax=33", "LimitNOFILE=99",
 			"BindReadOnlyPaths=\"/usr/lib:/in\"", "RuntimeMaxSec=2500ms",
 			"Environment=\"A=it's\"", "size=1048576", "NoNewPrivileges=yes",
-			"PrivateNetwork=yes" } },
+			"PrivateNetwork=yes", "CPUQuota=150%" } },
 	};
 	struct kn_policy *p = LOAD(SET("/limits/task/memory=128M"),
 	    SET("/allow_degraded=[\"cgroup.memory\"]"), SET("/limits/task/pids=33"),
-	    SET("/limits/task/nofile=99"), SET("/identity/hostname=box"),
-	    SET("/environment/set={\"A\":\"it's\"}"), SET("/timeouts/hard_ms=2500"),
+	    SET("/limits/task/cpus=1.5"), SET("/limits/task/nofile=99"),
+	    SET("/identity/hostname=box"), SET("/environment/set={\"A\":\"it's\"}"),
+	    SET("/timeouts/hard_ms=2500"),
 	    SET("/filesystem/mounts=[{\"tmpfs\":\"/tmp\",\"size\":\"1M\"},"
 		"{\"bind\":\"/usr/lib\",\"at\":\"/in\"}]"));
 	struct kn_err e;
@@ -261,7 +264,7 @@ what_a_policy_says_stands_in_each_format(void **state)
 		char *text = exported(p, rows[i].f, &e);
 
 		assert_non_null(text);
-		for (size_t j = 0; j < 9; j++)
+		for (size_t j = 0; j < 10; j++)
 			if (!strstr(text, rows[i].pieces[j]))
 				fail_msg("format %u has no %s", rows[i].f,
 				    rows[i].pieces[j]);

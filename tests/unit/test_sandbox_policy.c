@@ -110,6 +110,8 @@ other_value(const struct kn_key *k, uint64_t now, char *out, size_t cap)
 		return;
 	}
 	int64_t v = k->min + (k->min < k->max ? 1 : 0);
+	if (k->type == KN_KEY_NUMBER)
+		v = k->max / 1000;
 	/* An eighth of the area is asked for as the most of the payload. */
 	if (strcmp(k->path, "/payload/area") == 0)
 		v = 1 << 30;
@@ -142,6 +144,8 @@ every_key_of_the_table_changes_the_policy(void **state)
 		memcpy(&is, (const char *)p + k->off, k->width);
 		if (is == was)
 			fail_msg("%s has no effect", set);
+		if (k->type == KN_KEY_NUMBER)
+			is /= 1000;
 		if (k->type != KN_KEY_WORD && k->type != KN_KEY_BOOL)
 			assert_int_equal(is, strtoull(value, NULL, 10));
 		assert_string_not_equal(kn_policy_hash(p), kn_policy_hash(base));
@@ -167,7 +171,7 @@ no_single_value_is_forgotten(void **state)
 		const struct kn_key *k = &kn_policy_keys[i];
 		bool single = k->type == KN_KEY_WORD || k->type == KN_KEY_TEXT ||
 			      k->type == KN_KEY_INT || k->type == KN_KEY_SIZE ||
-			      k->type == KN_KEY_BOOL;
+			      k->type == KN_KEY_NUMBER || k->type == KN_KEY_BOOL;
 		bool known = !single || k->width || strchr(k->path, '*');
 		for (size_t j = 0; j < sizeof elsewhere / sizeof *elsewhere; j++)
 			known = known || strcmp(k->path, elsewhere[j]) == 0;
@@ -195,6 +199,35 @@ ranges_end_where_the_table_says(void **state)
 		snprintf(set, sizeof set, "%s=1.5", k->path);
 		refused_set(set, PIECES(k->path, "fraction"));
 	}
+}
+
+static void
+numbers_may_have_a_fraction(void **state)
+{
+	const char *const at = "/limits/task/cpus";
+	struct kn_policy *p = LOAD(SET("/limits/task/cpus=1.5"));
+
+	(void)state;
+	assert_int_equal(p->task_cpus, 1500);
+	assert_true(p->require >> KN_LAYER_CG_CPU & 1);
+	kn_policy_free(p);
+	p = LOAD(SET("/limits/task/cpus=1.1"));
+	assert_int_equal(p->task_cpus, 1100);
+	char *told = kn_policy_value(p, at);
+	assert_string_equal(told, "1.1");
+	free(told);
+	kn_policy_free(p);
+	p = LOAD(SET("/limits/task/cpus=2"), SET("/allow_degraded=[\"cgroup.cpu\"]"));
+	assert_int_equal(p->task_cpus, 2000);
+	assert_false(p->require >> KN_LAYER_CG_CPU & 1);
+	kn_policy_free(p);
+	p = LOAD(SET("/limits/task/cpus=0"));
+	assert_int_equal(p->task_cpus, 0);
+	assert_false(p->require >> KN_LAYER_CG_CPU & 1);
+	kn_policy_free(p);
+	refused_set("/limits/task/cpus=0.09", PIECES(at, "out of range (0, or 0.1"));
+	refused_set("/limits/task/cpus=8193", PIECES(at, "out of range"));
+	refused_set("/limits/task/cpus=\"1\"", PIECES(at, "expected a number"));
 }
 
 static void
@@ -443,6 +476,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(every_key_of_the_table_changes_the_policy),
 		cmocka_unit_test(no_single_value_is_forgotten),
 		cmocka_unit_test(ranges_end_where_the_table_says),
+		cmocka_unit_test(numbers_may_have_a_fraction),
 		cmocka_unit_test(keys_of_a_later_version_are_refused_by_name),
 		cmocka_unit_test(flags_are_sources_like_any_other),
 		cmocka_unit_test(sizes_and_durations),
