@@ -184,6 +184,8 @@ struct kn_policy {
 		const char *const
 		    *task_paths; /* roots below which a task line may name "path" */
 		size_t task_path_n;
+		const char *const *denied; /* patterns: see kn_policy_denies() */
+		size_t denied_n;
 	} fs;
 	enum kn_network network;
 	struct {
@@ -275,6 +277,9 @@ const char *kn_policy_origin(const struct kn_policy *p, const char *pointer);
 bool kn_policy_named(const struct kn_policy *p, const char *pointer);
 /* Names of the shipped presets, NULL-terminated. */
 const char *const *kn_policy_presets(void);
+/* Is what lies at a path of the machine denied? The path is absolute and clean; ask
+ * about the canonical one as well where the two may differ. */
+bool kn_policy_denies(const struct kn_policy *p, const char *path);
 
 /* A task line's own limits: tighten only. Starts from the policy's; each set field of
  * `want` must not be looser, else -1 with the pointer in e ("/limits/task/memory"). */

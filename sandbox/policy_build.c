@@ -291,7 +291,7 @@ kn_policy_build(struct kn_pol *p, struct kn_err *e)
 	    kn_policy_build_seccomp(p, e) < 0 ||
 	    kn_policy_build_strings(p, "/filesystem/task_paths", &q->fs.task_paths,
 		&q->fs.task_path_n, e) < 0 ||
-	    kn_permissions_rest(p, e) < 0)
+	    kn_permissions_rest(p, e) < 0 || kn_policy_build_denied(p, e) < 0)
 		return -1;
 	/* Each may find something: all of it is told. */
 	int rc = check_whole(p, e);

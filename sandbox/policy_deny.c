@@ -131,9 +131,8 @@ found(void *arg, const char *name, const char *real, struct kn_err *e)
 	return hide(arg, real, e);
 }
 
-/* Does the pattern mean path, or a folder that path lies in? */
-static bool
-means_or_holds(const char *pattern, const char *path)
+bool
+kn_fpath_means_or_holds(const char *pattern, const char *path)
 {
 	char part[KN_FPATH_MAX];
 
@@ -163,7 +162,7 @@ deny_in(struct kn_deny *d, size_t i, const char *pattern, const char *root,
 
 	snprintf(base, sizeof base, "%.*s", (int)kn_fpath_fixed(pattern), pattern);
 	kn_fpath_plain(base);
-	if (means_or_holds(pattern, root))
+	if (kn_fpath_means_or_holds(pattern, root))
 		return kn_deny_cover(d, d->real[i], e);
 	if (kn_fpath_within(base, root))
 		from = base;
@@ -217,7 +216,7 @@ deny_pattern(struct kn_deny *d, const char *pattern, struct kn_err *e)
 	const char *real = canonical(d, pattern, e);
 	/* What would be looked for in all of the system root is not: nothing of its
 	 * kind is there. */
-	bool wide = kn_fpath_fixed(pattern) == 0 && strstr(pattern, "**");
+	bool wide = kn_fpath_is_wide(pattern);
 
 	if (!real)
 		return -1;
@@ -225,7 +224,7 @@ deny_pattern(struct kn_deny *d, const char *pattern, struct kn_err *e)
 		const struct kn_mount *m = kn_deny_mount(d, i);
 
 		if (!m->user && d->kind == KN_DENY_OPEN &&
-		    means_or_holds(pattern, m->at))
+		    kn_fpath_means_or_holds(pattern, m->at))
 			d->goes[i] = true;
 		if (!d->real[i] || (wide && !m->user))
 			continue;

@@ -5,6 +5,7 @@
  *   policy_files.c  read and write -> binds
  *   policy_deny.c   what an entry of deny means
  *   policy_mask.c   masks over what the binds show
+ *   policy_denied.c is one path denied? of files that are read on behalf of a task
  *   policy_pins.c   what is mounted below a writable folder stays where it is
  *   policy_permissions.c  the same by the words of /permissions
  *
@@ -31,6 +32,8 @@ const char *kn_fpath_fault(const char *s, bool deny);
 char *kn_fpath_absolute(const char *dir, const char *s, bool deny);
 bool kn_fpath_is_pattern(const char *s);
 bool kn_fpath_is_any(const char *s);
+/* It has "**" and no folder in front of it: what would be everywhere. */
+bool kn_fpath_is_wide(const char *s);
 /* Backslashes resolved, in place. */
 void kn_fpath_plain(char *s);
 /* Length of the part before the first component that is a pattern, without its '/'. */
@@ -139,10 +142,17 @@ int kn_permissions_rest(struct kn_pol *p, struct kn_err *e);
 
 /* ---- policy_deny.c ---- */
 
+/* The pattern means path, or a folder that path lies in. */
+bool kn_fpath_means_or_holds(const char *pattern, const char *path);
 /* What is denied of the mounts in `all`, which are in mount order: mounts of the
  * system root that go, masks at the end, and what keeps a task from moving a masked
  * file's folder away. */
 int kn_policy_deny(struct kn_pol *p, struct kn_mount_list *all, struct kn_err *e);
+
+/* ---- policy_denied.c ---- */
+
+/* The entries of the lists that deny, as kn_policy_denies() wants them. */
+int kn_policy_build_denied(struct kn_pol *p, struct kn_err *e);
 
 /* ---- policy_pins.c ---- */
 

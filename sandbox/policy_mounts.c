@@ -220,12 +220,29 @@ is_there_already(const struct kn_mount_list *l, const struct kn_mount *m)
 	       strcmp(top->source, top->at) == 0;
 }
 
+/* What is looked for in all that the caller's show is not looked for in the root's:
+ * then what the caller names in the root is his, too. */
+static bool
+denies_in_all(const struct kn_pol *p)
+{
+	for (const char *const *l = kn_files_deny; *l; l++) {
+		json_t *list = kn_pointer_get(p->doc, *l);
+
+		for (size_t i = 0; i < json_array_size(list); i++)
+			if (kn_fpath_is_wide(
+				json_string_value(json_array_get(list, i))))
+				return true;
+	}
+	return false;
+}
+
 /* The root's first, but for what the caller's hide; then the caller's. */
 static int
 join(struct kn_pol *p, const struct kn_mount_list *root, struct kn_mount_list *user,
     struct kn_mount_list *out, struct kn_err *e)
 {
 	struct kn_mount_list all = { 0 };
+	bool keep = denies_in_all(p);
 	for (size_t i = 0; i < root->n; i++) {
 		bool hidden = false;
 		for (size_t j = 0; j < user->n; j++)
@@ -237,7 +254,8 @@ join(struct kn_pol *p, const struct kn_mount_list *root, struct kn_mount_list *u
 		if (kn_mount_add(&all, user->v[i], &p->mem, e) < 0)
 			return -1;
 	for (size_t i = 0; i < all.n; i++) {
-		if (all.v[i].implied && is_there_already(&all, &all.v[i]))
+		bool kept = keep && all.v[i].type == KN_MOUNT_BIND;
+		if (all.v[i].implied && !kept && is_there_already(&all, &all.v[i]))
 			continue;
 		if (kn_mount_add(out, all.v[i], &p->mem, e) < 0)
 			return -1;

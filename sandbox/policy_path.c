@@ -108,6 +108,13 @@ kn_fpath_is_any(const char *s)
 }
 
 bool
+kn_fpath_is_wide(const char *s)
+{
+	return kn_fpath_is_any(s) ||
+	       (kn_fpath_is_pattern(s) && kn_fpath_fixed(s) == 0 && strstr(s, "**"));
+}
+
+bool
 kn_fpath_is_pattern(const char *s)
 {
 	return component_is_pattern(s, strlen(s));

@@ -96,6 +96,25 @@ root_fd(struct kn_batch *b, size_t i, struct kn_err *e)
 	return b->roots[i];
 }
 
+/* No mask stands between us and what is denied. By both names: a folder above the root
+ * may be a link. */
+static int
+check_denied(const struct kn_policy *p, const char *full, int *fd_own, struct kn_err *e)
+{
+	char link[40], real[PATH_MAX];
+	ssize_t n;
+
+	if (p->fs.denied_n == 0)
+		return 0;
+	snprintf(link, sizeof link, "/proc/self/fd/%d", *fd_own);
+	n = readlink(link, real, sizeof real - 1);
+	real[n > 0 ? n : 0] = '\0';
+	if (n > 0 && !kn_policy_denies(p, real) && !kn_policy_denies(p, full))
+		return 0;
+	kn_fd_close(fd_own);
+	return kn_err_set(e, KN_EK_TASK, "the policy denies it (/filesystem/deny)");
+}
+
 static int
 open_path(struct kn_batch *b, const char *path, int *out_fd, struct stat *st,
     struct kn_err *e)
@@ -111,7 +130,9 @@ open_path(struct kn_batch *b, const char *path, int *out_fd, struct stat *st,
 
 		if (!rel)
 			continue;
-		return root < 0 ? -1 : kn_beneath_open(root, rel, out_fd, st, e);
+		if (root < 0 || kn_beneath_open(root, rel, out_fd, st, e) < 0)
+			return -1;
+		return check_denied(p, full, out_fd, e);
 	}
 	return kn_err_set(e, KN_EK_TASK,
 	    "not below a directory that the policy allows "

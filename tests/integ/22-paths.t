@@ -72,6 +72,26 @@ is "$(names)" "$before" "what is read in what is written stays where and as it i
 fs '"read":["data"],"deny":["data/none","**/none"]' true
 is "$rc $(names)" "0 $before" "what is not there, where nothing can be made, is denied in peace"
 
+# What is read of the system root is the caller's to be searched, too.
+if [ -f /usr/lib/os-release ] && [ ! -L /usr/lib/os-release ]; then
+	fs '"read":["/usr/lib/os-release"],"deny":["**/os-release"]' cat /usr/lib/os-release
+	is "$rc:$(out)" "1:" "deny of ** reaches what read names below /usr"
+fi
+# The supervisor opens what a task line names by its path.
+cat >"$T/tasks" <<X
+{"id":"plain","argv":["cat","x"],"files":{"x":{"path":"$T/work/.env"}}}
+{"id":"any","argv":["cat","x"],"files":{"x":{"path":"$T/data/d/.env"}}}
+{"id":"unshown","argv":["cat","x"],"files":{"x":{"path":"$T/home/.ssh/id"}}}
+{"id":"link","argv":["cat","x"],"files":{"x":{"path":"$T/work/../data/c.key"}}}
+{"id":"open","argv":["cat","x"],"files":{"x":{"path":"$T/data/a.csv"}}}
+X
+printf '{"version":1,"filesystem":{"task_paths":["%s"],"write":["work"],"deny":["work/.env","data/**/.env","~/.ssh","link/*.key"]}}' "$T" >"$T/p.json"
+ks run --policy "$T/p.json" --tasks "$T/tasks"
+is "$(js "$T/out" '[by[i]["verdict"] for i in ("plain", "any", "unshown", "link", "open")]')" \
+	"['invalid', 'invalid', 'invalid', 'invalid', 'ok']" "what is denied is not handed to a task as a file of its line"
+is "$(grep -c canary "$T/out")" 0 "none of it came out"
+like "$(cat "$T/out")" 'files/x/path: the policy denies it' "and why is said"
+
 # Two ways to hide what is already a mount: each task has its own /tmp, and binds below
 # it are put back; a mask comes with them.
 mkdir "$T/tmp/b"
