@@ -116,7 +116,8 @@ kn_opt_refuse(struct kn_err *e, const char *hint, const char *fmt, ...)
 	vsnprintf(why, sizeof why, fmt, ap);
 	va_end(ap);
 	kn_err_set(e, KN_EK_USAGE, "%s", why);
-	kn_err_hint(e, "%s", hint);
+	if (hint)
+		kn_err_hint(e, "%s", hint);
 	return -1;
 }
 

@@ -82,6 +82,9 @@ ks policy diff judge nosuch
 is "$rc:$(cat "$T/out")" 125: "policy diff: a policy that is none"
 ks policy diff judge
 like "$rc:$(cat "$T/err")" '^125:.*two policies' "policy diff: of two"
+ks policy explain judge --call openat 1 2 3 4 5 6 7
+one_clear_line 'six arguments' "policy explain: too many arguments"
+unlike "$(cat "$T/err")" 'null' "no hint is better than one that says nothing"
 ks policy schema
 ok "policy schema prints what is installed" cmp "$T/out" policies/schemas/policy.schema.json
 is "$("$PY" tests/lib/policy_page.py man/knit-policy.5 "$T/out" 2>&1)" "" "knit-policy(5) and the table say the same"
