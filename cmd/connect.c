@@ -34,6 +34,7 @@ struct connection {
 	bool sent;	      /* all, and the server knows */
 	bool single;
 	uint64_t answers, not_ok;
+	struct kn_connect_count asked;
 	int exit_code;
 	struct kn_err why;
 };
@@ -108,7 +109,9 @@ read_tasks(struct connection *c, struct kn_err *e)
 	r = read(c->in, c->out.p + c->out.n, CHUNK);
 	if (r < 0 && errno != EINTR && errno != EAGAIN)
 		return kn_err_sys(e, KN_EK_USAGE, "--tasks: read %s", c->r->opt.tasks);
+	kn_connect_count(&c->asked, c->out.p + c->out.n, r > 0 ? (size_t)r : 0);
 	if (r == 0) {
+		kn_connect_count_end(&c->asked);
 		if (c->in > STDERR_FILENO)
 			close(c->in);
 		c->in = -1;
@@ -153,14 +156,16 @@ one_answer(struct connection *c, const char *line, size_t n, struct kn_err *e)
 	return e->kind == KN_EK_NONE ? 0 : -1;
 }
 
-/* It closed with lines of ours unread. */
+/* It closed with lines of ours unread, or without all answers: one that is stopped
+ * answers what it took, one that is killed does not. */
 static int
 gone(const struct connection *c, struct kn_err *e)
 {
 	kn_err_set(e, KN_EK_LAUNCH,
-	    "the server stopped: %llu answers came, the other lines were not taken",
+	    "the server has gone: %llu answers came, the other lines have none",
 	    (unsigned long long)c->answers);
-	kn_err_hint(e, "send those again to the next one; none of them was begun");
+	kn_err_hint(e, "send those again to the next one; if it was stopped none of "
+		       "them was begun, if it was killed they may have been");
 	return -1;
 }
 
@@ -234,6 +239,8 @@ talk(struct connection *c, struct kn_err *e)
 	if (!c->sent && c->why.kind == KN_EK_NONE)
 		kn_err_set(&c->why, KN_EK_LAUNCH, "the server takes no more tasks");
 	*e = c->why;
+	if (e->kind == KN_EK_NONE && !c->single && c->answers < c->asked.lines)
+		return gone(c, e);
 	return e->kind == KN_EK_NONE ? 0 : -1;
 }
 
@@ -258,7 +265,8 @@ go(struct connection *c)
 	if (talk(c, &e) < 0)
 		return e.msg[0] ? kn_say_error(&c->r->voice, &e) : KN_EXIT_OURS;
 	if (c->single && c->answers == 0) {
-		kn_say(&c->r->voice, "the server ended without an answer");
+		kn_say(&c->r->voice,
+		    "the server ended without an answer: the command may have run");
 		return KN_EXIT_OURS;
 	}
 	if (c->single)

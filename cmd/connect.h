@@ -3,7 +3,9 @@
 #define KN_CMD_CONNECT_H
 
 #include <knit/pool.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "cmd/run_int.h"
 
@@ -11,6 +13,18 @@
 
 /* The task line of the command or call that the options name; fresh, NULL with e. */
 char *kn_connect_line(const struct kn_run_opts *o, size_t *out_n, struct kn_err *e);
+
+/* How many answers the lines must have that are sent. All zero to begin with. */
+struct kn_connect_count {
+	uint64_t lines; /* that must be answered */
+	size_t n;	/* bytes of the line that has not ended */
+	bool text;	/* it is not blank */
+	char head[4096];
+};
+/* Bytes of task lines, in their order. */
+void kn_connect_count(struct kn_connect_count *c, const char *bytes, size_t n);
+/* There are no more: a line needs no newline at the end. */
+void kn_connect_count_end(struct kn_connect_count *c);
 
 /* One result line, as far as it is needed here. */
 struct kn_connect_answer {

@@ -1,4 +1,6 @@
-/* cmd/connect_line.c: one command as a task line, and a result line as its end. */
+/* cmd/connect_line.c: one command as a task line, lines that are to be answered, and a
+ * result line as its end.
+ */
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -65,6 +67,59 @@ kn_connect_line(const struct kn_run_opts *o, size_t *out_n, struct kn_err *e)
 	line[*out_n - 1] = '\n';
 	line[*out_n] = '\0';
 	return line;
+}
+
+/* ---- how many answers there must be ----
+ *
+ * The server closes the connection when all is answered, and the kernel does when the
+ * server is killed: only by their number are the two told apart.
+ */
+
+/* {"cancel": id} has no answer of its own; what is longer than this is none. */
+static bool
+is_cancel(const struct kn_connect_count *c)
+{
+	json_t *line;
+	bool yes;
+
+	if (c->n > sizeof c->head || !memmem(c->head, c->n, "cancel", 6))
+		return false;
+	line = json_loadb(c->head, c->n, JSON_ALLOW_NUL, NULL);
+	yes = json_object_get(line, "cancel") != NULL;
+	json_decref(line);
+	return yes;
+}
+
+static void
+end_line(struct kn_connect_count *c)
+{
+	if (c->text && !is_cancel(c))
+		c->lines++;
+	c->n = 0;
+	c->text = false;
+}
+
+void
+kn_connect_count(struct kn_connect_count *c, const char *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		char ch = bytes[i];
+
+		if (ch == '\n') {
+			end_line(c);
+			continue;
+		}
+		c->text = c->text || (ch != ' ' && ch != '\t' && ch != '\r');
+		if (c->n < sizeof c->head)
+			c->head[c->n] = ch;
+		c->n++;
+	}
+}
+
+void
+kn_connect_count_end(struct kn_connect_count *c)
+{
+	end_line(c);
 }
 
 /* ---- the result ---- */

@@ -118,7 +118,8 @@ struct kn_serve {
 	struct kn_voice voice;
 	struct kn_module_voice module_voice;
 	struct knit_pool_options how;
-	struct kn_serve_pool *pools; /* the first is the current one */
+	struct kn_serve_pool *pools;  /* the first is the current one */
+	struct kn_serve_pool *coming; /* of a reload: no worker of it is ready yet */
 	struct kn_client *clients;
 	unsigned client_n;
 	struct kn_serve_listener listeners[KN_SERVE_LISTEN_MOST];
@@ -129,6 +130,8 @@ struct kn_serve {
 	int trace_fd, sig_fd;
 	int signo; /* that stopped it */
 	sigset_t mask;
+	uint64_t accept_at; /* no descriptor was left: not before; 0: at any time */
+	bool full_said;
 	struct pollfd *polled;
 	size_t polled_cap;
 	uint64_t watchdog_ns, watchdog_at; /* 0: nobody watches */
@@ -144,7 +147,8 @@ int kn_serve_pool_open(struct kn_serve *s, struct kn_err *e);
 /* Do the pools' work; pools that nobody needs any more end. -1 with e: the current one
  * cannot go on. */
 int kn_serve_pools_work(struct kn_serve *s, struct kn_err *e);
-/* SIGHUP: read the policy again. What is wrong with it is said, and nothing changes. */
+/* SIGHUP: read the policy again. What is wrong with it is said, and nothing changes;
+ * nor does it before a worker of the new pool is ready. */
 void kn_serve_reload(struct kn_serve *s);
 void kn_serve_pools_close(struct kn_serve *s);
 /* All that runs is cancelled. */
@@ -195,6 +199,8 @@ void kn_notify(const char *text);
 void kn_notify_state(struct kn_serve *s);
 /* The watchdog's turn; when the next one is, 0: never. */
 uint64_t kn_notify_watchdog(struct kn_serve *s);
+/* What a killed server left must not say that this one serves. */
+void kn_notify_begin(const struct kn_serve *s);
 void kn_notify_close(struct kn_serve *s);
 
 #endif

@@ -127,6 +127,23 @@ kn_notify_state(struct kn_serve *s)
 }
 
 void
+kn_notify_begin(const struct kn_serve *s)
+{
+	const char *path = s->opt.health_file;
+	char text[16];
+	ssize_t n;
+	int fd;
+
+	if (!path)
+		return;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	n = fd < 0 ? -1 : read(fd, text, sizeof text);
+	kn_fd_close(&fd);
+	if (n == 8 && memcmp(text, "serving\n", 8) == 0)
+		(void)unlink(path);
+}
+
+void
 kn_notify_close(struct kn_serve *s)
 {
 	if (s->health_written)

@@ -106,20 +106,31 @@ ks serve --socket "$T/file"
 is "$rc $(cat "$T/file")" "125 x" "a file in the socket's place stays"
 "$KS" run --quiet --connect "$S" -- sleep 100 >/dev/null 2>&1 &
 waiting=$!
+printf '%s\n' '{"id":"a","argv":["true"]}' '{"id":"b","argv":["sleep","100"]}' >"$T/two"
+: >"$T/twoout"
+"$KS" run --quiet --connect "$S" --tasks "$T/two" >"$T/twoout" 2>"$T/err" &
+batch=$!
+wait_lines "$T/twoout" 1
 pause 500
 kids=$(cat /proc/$pid/task/$pid/children)
 end KILL
 is "$rc" 137 "SIGKILL"
 wait $waiting
 is $? 125 "its client is told"
+wait $batch
+is $? 125 "and one of a batch that has not all of its answers"
+one_clear_line '1 answers came, the other lines have none' "which is said"
 pause 1000
 alive=
 for k in $kids; do
 	grep -qs '^State:[^Z]*$' "/proc/$k/status" && alive="$alive $k"
 done
 is "$alive" "" "its workers are gone"
+ks serve --socket "$T/s2" --health-file "$T/health" --policy nosuch
+is "$rc $(ls "$T/health" 2>/dev/null)" "125 " "the health file of a killed one does not speak for the next"
 begin
 is "$(curl "$T/h" /health)" "200 serving" "the next one takes the name over"
+is "$(client crowd $pid)" "rests answers" "where descriptors run out connections wait, and the server does not spin"
 
 # ---- drain ----
 "$KS" run --quiet --connect "$S" -- sh -c 'sleep 2; echo done' >"$T/slow" 2>&1 &
@@ -175,6 +186,15 @@ done
 like "$(cat "$T/se")" 'reload: the policy stays as it was' "a policy that is wrong: said"
 ks run --connect "$S" -- printenv GEN
 is "$(out)" two "and the old one stays"
+echo '{"version":1,"launcher":{"prefix":["false"]}}' >"$T/p.json"
+kill -HUP $pid
+t_try=0
+while [ "$(number knit_reloads_failed_total)" != 2 ] && [ $t_try -lt 200 ]; do
+	pause 50
+	t_try=$((t_try + 1))
+done
+ks run --connect "$S" -- printenv GEN
+is "$(out)" two "a policy with which no worker can be started: the old one stays"
 is "$(number knit_pools)" 1 "no pool is left over"
 end INT
 is "$rc" 0 "SIGINT drains as well"

@@ -5,10 +5,14 @@ one line each of what came of it.
                         somewhere: "answered whole wrong" over those that stayed
     deaf TASKS BYTES    one that sends tasks which print BYTES and reads nothing for 2 s:
                         "sent" before the server took no more, then all: "answered"
+    crowd PID           more than the server PID has descriptors for, which are taken from
+                        it: "rests", or the ticks that it used in 2 s; then "answers" one
+                        of those that came last
     half                ends within a line, then closes its side: its answers"""
 import json
 import os
 import random
+import resource
 import socket
 import sys
 import threading
@@ -80,6 +84,29 @@ def deaf(path, tasks, size):
     print(sent < len(todo), len({r["id"] for r in got}), len(got))
 
 
+def crowd(path, pid):
+    def ticks():
+        words = open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()
+        return int(words[11]) + int(words[12])
+
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    few = len(os.listdir("/proc/%d/fd" % pid)) + 6
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (few, before[1]))
+    came = [connect(path) for i in range(30)]
+    time.sleep(1)
+    used = ticks()
+    time.sleep(2)
+    used = ticks() - used
+    for s in came[:-1]:
+        s.close()
+    last = came[-1]
+    last.sendall(b'{"id":"a","argv":["true"]}\n')
+    last.shutdown(socket.SHUT_WR)
+    answers = [r["verdict"] for r in lines(last)]
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+    print("rests" if used < 20 else used, "answers" if answers == ["ok"] else answers)
+
+
 def half(path):
     s = connect(path)
     s.sendall(b'{"id":"a","argv":["true"]}\n{"id":"b","argv":["tr')
@@ -89,7 +116,7 @@ def half(path):
 
 def main():
     path, what, args = sys.argv[1], sys.argv[2], [int(a) for a in sys.argv[3:]]
-    {"many": many, "deaf": deaf, "half": half}[what](path, *args)
+    {"many": many, "deaf": deaf, "crowd": crowd, "half": half}[what](path, *args)
 
 
 main()
