@@ -223,6 +223,22 @@ network(struct words *w)
 }
 
 static void
+programs(struct words *w)
+{
+	const struct kn_policy *p = w->p;
+	if (p->run.set && p->run.n == 0)
+		say(w, "It executes nothing but its own command, once.");
+	for (size_t i = 0; i < p->run.n && i < SHOWN_MAX; i++)
+		say(w, "%s %s", i ? "," : "It executes its own command and",
+		    p->run.v[i]);
+	if (p->run.n > SHOWN_MAX)
+		say(w, "and %zu more", p->run.n - SHOWN_MAX);
+	if (p->run.n)
+		say(w, "; nothing that it writes. These may load other code "
+		       "themselves.");
+}
+
+static void
 processes(struct words *w)
 {
 	const struct kn_policy *p = w->p;
@@ -237,6 +253,7 @@ processes(struct words *w)
 		    (unsigned long long)p->task.pids);
 	say(w, "It sees and reaches no others, has no privileges and can get none; "
 	       "at its end all of them are ended.");
+	programs(w);
 	say(w, "Environment:");
 	for (size_t i = 0; i < p->env.set_n && i < 12; i++)
 		say(w, "%.*s", (int)strcspn(p->env.set[i], "="), p->env.set[i]);

@@ -10,7 +10,7 @@
 #include "ipc/shm.h"
 
 enum {
-	RECORD_VERSION = 2,
+	RECORD_VERSION = 3,
 	BPF_MAX = 4096,	   /* BPF_MAXINSNS: the kernel takes no more */
 	BPF_INSN = 8,	   /* sizeof(struct sock_filter) */
 	BIND_MIN = 5 + 52, /* a bind's least size in the record */
@@ -40,6 +40,7 @@ kn_boot_step_name(enum kn_boot_step s)
 		[KN_BSTEP_LANDLOCK] = "apply Landlock",
 		[KN_BSTEP_FILTER] = "load the seccomp filter",
 		[KN_BSTEP_RLIMIT] = "set resource limits",
+		[KN_BSTEP_RUN] = "find the programs of /permissions/run",
 		[KN_BSTEP_EGRESS] = "make the socket that leads out",
 	};
 	_Static_assert(sizeof names / sizeof names[0] == KN_BSTEP_N, "a name a step");
@@ -86,6 +87,8 @@ put_boot(struct kn_blob_w *w, const struct kn_boot *b)
 		kn_blob_u32(w, b->binds[i].link);
 		kn_blob_u32(w, b->binds[i].mask);
 	}
+	kn_blob_bytes(w, b->run, b->run_n);
+	kn_blob_u64(w, b->exec_key);
 	kn_blob_bytes(w, b->worker_bpf, (size_t)b->worker_bpf_n * BPF_INSN);
 	kn_blob_bytes(w, b->cell_bpf, (size_t)b->cell_bpf_n * BPF_INSN);
 }
@@ -197,6 +200,10 @@ kn_boot_decode(const void *buf, size_t n, struct kn_boot *out,
 	b.collect_count_max = kn_blob_get_u64(&r);
 	b.binds = binds;
 	b.bind_n = get_binds(&r, binds, bind_max);
+	b.run = kn_blob_get_bytes(&r, &b.run_n);
+	if (b.run_n > 0 && b.run[b.run_n - 1] != '\0')
+		return -1;
+	b.exec_key = kn_blob_get_u64(&r);
 	b.worker_bpf = get_bpf(&r, &b.worker_bpf_n);
 	b.cell_bpf = get_bpf(&r, &b.cell_bpf_n);
 	if (!kn_blob_done(&r) || b.worker >= b.layout.worker_n || b.worker_n < 1 ||

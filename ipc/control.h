@@ -123,6 +123,7 @@ enum kn_boot_step {
 	KN_BSTEP_FILTER,
 	KN_BSTEP_RLIMIT,
 	KN_BSTEP_EGRESS,
+	KN_BSTEP_RUN,
 	KN_BSTEP_N
 };
 const char *kn_boot_step_name(enum kn_boot_step s);
@@ -189,6 +190,11 @@ struct kn_boot {
 	uint64_t tmp_bytes, tmp_inodes, shm_bytes, shm_inodes, task_bytes, task_inodes;
 	uint32_t landlock_abi; /* as probed by the supervisor, 0: none */
 	uint64_t collect_file_max, collect_total_max, collect_count_max;
+	/* permissions.run, if it has entries (else run_n is 0): texts with their NULs,
+	 * first the PATH for those that are names */
+	const char *run;
+	size_t run_n;
+	uint64_t exec_key; /* of the cell's filter (sandbox/filter.h), or 0 */
 	struct kn_boot_bind *binds;
 	uint32_t bind_n;
 	/* classic BPF (struct sock_filter, 8 bytes each): loaded once in the stub, and

@@ -82,6 +82,21 @@ check_files(const struct kn_exporting *x)
 	return 0;
 }
 
+/* Its filter is loaded before the task's own command is executed. */
+static int
+check_run(struct kn_exporting *x, bool only_calls)
+{
+	if (only_calls && x->p->run.set)
+		return kn_export_note(x,
+		    "/permissions/run: a profile does not say which programs are "
+		    "executed");
+	return x->p->run.set
+		   ? kn_export_lacks(x, KN_LAYER_LANDLOCK,
+			 "word about programs that are executed (/permissions/run)",
+			 "nothing")
+		   : 0;
+}
+
 int
 kn_export_lacks(
     struct kn_exporting *x, enum kn_layer l, const char *what, const char *instead)
@@ -160,6 +175,8 @@ kn_export_make(const struct kn_policy *p, enum kn_export_format f, const char *n
 		    "none",
 		    x.backend);
 	if (f != KN_EXPORT_SECCOMP && check_files(&x) < 0)
+		return -1;
+	if (check_run(&x, f == KN_EXPORT_SECCOMP) < 0)
 		return -1;
 	x.f = open_memstream(&out->text, &n);
 	if (!x.f)

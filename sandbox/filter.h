@@ -22,7 +22,9 @@ struct seccomp_data;
 struct kn_filter {
 	void *worker_bpf, *cell_bpf; /* struct sock_filter arrays, owned */
 	uint32_t worker_n, cell_n;   /* instructions; checked <= 4096 */
-	bool may_name;		     /* and what it is called: prctl(PR_SET_NAME) */
+	uint64_t exec_key; /* not 0: nothing is executed, but by an execve whose fourth
+			    * argument, at which no kernel looks, is this */
+	bool may_name;	   /* and what it is called: prctl(PR_SET_NAME) */
 	bool tells;	/* the worker's has refusals that its listener is asked about */
 	bool may_place; /* a task may choose its CPU: sched_setaffinity of itself */
 };

@@ -198,8 +198,7 @@ say_by(const struct kn_book *b, const struct kn_fentry *f, struct kn_answer *out
 		out->why = kn_filter_guards[f->at].why;
 		break;
 	case KN_FWHO_NEVER:
-		text = "never for kind module";
-		out->why = "It could reach the calls of another worker.";
+		text = kn_filter_never_why(f->at);
 		break;
 	case KN_FWHO_NEEDED:
 		text = "needed by the process of kind module";

@@ -214,10 +214,13 @@ int
 kn_filter_rules(const struct kn_policy *p, uint32_t *out_unlisted,
     int (*each)(void *ctx, const struct kn_frule *r), void *ctx, struct kn_err *e)
 {
+	struct kn_policy with = *p;
 	struct kn_ftable t;
 	int rc = 0;
 
-	if (kn_ftable_init(&t, p, false, e) < 0)
+	/* Others load it before they execute the task's own command. */
+	with.run.set = with.run.n > 0;
+	if (kn_ftable_init(&t, &with, false, e) < 0)
 		return -1;
 	*out_unlisted = t.unlisted;
 	for (int nr = 0; nr < KN_NR_MAX && rc == 0; nr++) {

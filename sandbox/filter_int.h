@@ -110,7 +110,7 @@ struct kn_farg {
 /* Who says so; `at` is the index of it. */
 enum kn_fwho {
 	KN_FWHO_DEFAULT, /* nobody: what happens to the unlisted */
-	KN_FWHO_NEVER,	 /* kind module */
+	KN_FWHO_NEVER,	 /* kind module, permissions.run; at: enum kn_fnever */
 	KN_FWHO_RULE,	 /* of the policy: seccomp.rules */
 	KN_FWHO_GUARD,
 	KN_FWHO_GROUP,	 /* in the policy's list */
@@ -120,6 +120,9 @@ enum kn_fwho {
 	KN_FWHO_ABI,	 /* the check of the architecture */
 	KN_FWHO_N
 };
+enum kn_fnever { KN_FNEVER_MODULE, KN_FNEVER_RUN };
+/* A sentence about it. */
+const char *kn_filter_never_why(uint32_t at);
 struct kn_fentry {
 	struct kn_farg args[8];
 	size_t arg_n; /* all must hold; none: always */

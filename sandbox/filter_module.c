@@ -6,6 +6,14 @@
  */
 #include "sandbox/filter_int.h"
 
+const char *
+kn_filter_never_why(uint32_t at)
+{
+	return at == KN_FNEVER_RUN
+		   ? "never: it would execute what /permissions/run does not name"
+		   : "never for kind module: it could reach the lane of another worker";
+}
+
 /* Refused before any rule is looked at. realloc() of large blocks copies instead. */
 const char *const kn_filter_module_never[] = { "mremap", "remap_file_pages", NULL };
 

@@ -159,17 +159,47 @@ append_all(
 	return 0;
 }
 
+/* permissions.run. Of an empty list: nothing is executed. The stub starts a task by a
+ * number that only it knows (struct kn_filter, exec_key). Of another: Landlock, which
+ * keeps it, does not see memory files, so they are made without the right to be
+ * executed, which is for good, or not at all. */
+static int
+never_run(struct make *m)
+{
+	const struct verdict no = { kn_filter_ret(KN_SC_ERRNO, EACCES), KN_FWHO_NEVER,
+		KN_FNEVER_RUN };
+	static const struct kn_seccomp_arg executable = { 1, KN_CMP_MASKED_EQ,
+		8 /* MFD_NOEXEC_SEAL */, 0 };
+
+	if (!m->p->run.set)
+		return 0;
+	if (m->p->run.n > 0)
+		return append(m, m->t->calls, "memfd_create", &executable, 1, no);
+	if (append(m, m->t->calls, "execve", NULL, 0, no) < 0)
+		return -1;
+	return append(m, m->t->calls, "execveat", NULL, 0, no);
+}
+
+static int
+add_never(struct make *m)
+{
+	const char *const *never = kn_filter_module_never;
+	const struct verdict no = { kn_filter_ret(KN_SC_ERRNO, EPERM), KN_FWHO_NEVER,
+		KN_FNEVER_MODULE };
+
+	if (m->p->pool.kind == KN_KIND_MODULE)
+		for (; *never; never++)
+			if (append(m, m->t->calls, *never, NULL, 0, no) < 0)
+				return -1;
+	return never_run(m);
+}
+
 static int
 add_rules(struct make *m)
 {
 	const struct kn_policy *p = m->p;
-	const char *const *never = kn_filter_module_never;
-	const struct verdict no = { kn_filter_ret(KN_SC_ERRNO, EPERM), KN_FWHO_NEVER,
-		0 };
-	if (p->pool.kind == KN_KIND_MODULE)
-		for (; *never; never++)
-			if (append(m, m->t->calls, *never, NULL, 0, no) < 0)
-				return -1;
+	if (add_never(m) < 0)
+		return -1;
 	for (size_t i = p->seccomp.rule_n; i-- > 0;) {
 		const struct kn_seccomp_rule *r = &p->seccomp.rules[i];
 		struct verdict v = { kn_filter_ret(r->action, r->errno_ret),

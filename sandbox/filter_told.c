@@ -347,8 +347,7 @@ say_by(const struct kn_told *t, const struct kn_fentry *by, struct kn_told_text 
 		    kn_filter_guards[by->at].why);
 		return;
 	case KN_FWHO_NEVER:
-		snprintf(x->by, sizeof x->by,
-		    "never for kind module: it could reach the lane of another worker");
+		snprintf(x->by, sizeof x->by, "%s", kn_filter_never_why(by->at));
 		return;
 	case KN_FWHO_PROFILE:
 		snprintf(x->by, sizeof x->by, "the profile says so (/seccomp/profile)");

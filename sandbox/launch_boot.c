@@ -4,6 +4,7 @@
  * stub waits for it before it does anything else.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,6 +84,29 @@ send_boot(const struct kn_boot *b, int fds[KN_BOOT_FD_N], int sock, struct kn_er
 	return 0;
 }
 
+/* Texts with their NULs; *out is malloc'ed. */
+static int
+pack_run(const struct kn_policy *p, const char **out, size_t *out_n, struct kn_err *e)
+{
+	char *text = NULL;
+	FILE *f;
+
+	if (p->run.n == 0)
+		return 0;
+	f = open_memstream(&text, out_n);
+	if (f == NULL)
+		return kn_err_sys(e, KN_EK_HOST, "allocate the boot record");
+	fwrite(p->run.path, strlen(p->run.path) + 1, 1, f);
+	for (size_t i = 0; i < p->run.n; i++)
+		fwrite(p->run.v[i], strlen(p->run.v[i]) + 1, 1, f);
+	if (fclose(f) == 0) { /* which is when text is there */
+		*out = text;
+		return 0;
+	}
+	free(text);
+	return kn_err_sys(e, KN_EK_HOST, "allocate the boot record");
+}
+
 int
 kn_launch_boot(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
     const struct kn_filter *f, int arena_fd, const struct kn_launched *lw,
@@ -105,6 +129,7 @@ kn_launch_boot(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 		.task_bytes = p->fs.task_bytes,
 		.task_inodes = p->fs.task_inodes,
 		.landlock_abi = l->host->landlock_abi,
+		.exec_key = f->exec_key,
 		.collect_file_max = KN_FILE_BYTES_MAX,
 		.collect_total_max = KN_FILES_BYTES_MAX,
 		.collect_count_max = FILES_N,
@@ -121,7 +146,7 @@ kn_launch_boot(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 	b.binds = calloc(p->fs.mount_n + 1, sizeof(b.binds[0]));
 	if (b.binds == NULL)
 		kn_err_sys(e, KN_EK_HOST, "allocate the boot record");
-	if (b.binds != NULL &&
+	if (b.binds != NULL && pack_run(p, &b.run, &b.run_n, e) == 0 &&
 	    kn_cgroup_boot_fds(l->cgroup, w, fds, &b.has, &b.flags, e) == 0) {
 		b.bind_n = fill_binds(l, b.binds);
 		b.has |= 1u << KN_BOOT_FD_RECORD | 1u << KN_BOOT_FD_ARENA |
@@ -134,6 +159,7 @@ kn_launch_boot(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 	for (int i = 0; i < KN_BOOT_FD_N; i++)
 		kn_fd_close(&fds[i]);
 	free(b.binds);
+	free((void *)(uintptr_t)b.run);
 	if (rc == 0 && !l->swept) {
 		l->swept = true;
 		kn_cgroup_sweep();

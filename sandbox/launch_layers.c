@@ -46,7 +46,9 @@ look_landlock(const struct kn_policy *p, const struct kn_host *h)
 	bool scopes = h->landlock_abi >= ABI_OF_SCOPES || p->network != KN_NET_HOST;
 	struct have x = { .can = h->landlock_abi > 0 && scopes };
 
-	x.asked = p->landlock == KN_LANDLOCK_ON ? "/landlock" : NULL;
+	x.asked = p->landlock == KN_LANDLOCK_ON ? "/landlock"
+		  : p->run.n > 0		? "/permissions/run"
+						: NULL;
 	if (h->landlock_abi == 0) {
 		x.cause = KN_LACK_LANDLOCK;
 	} else {

@@ -222,6 +222,13 @@ struct kn_policy {
 	} seccomp;
 	enum kn_landlock landlock;
 	enum kn_permissions permissions;
+	struct {
+		bool set;	      /* or any program may be executed */
+		const char *const *v; /* absolute paths inside, or names; none: no
+				       * program but what a task is */
+		size_t n;
+		const char *path; /* where names are looked for: as PATH is */
+	} run;
 	bool console; /* false: what a task prints is read and thrown away */
 	struct {
 		uint64_t memory, pids;

@@ -140,6 +140,41 @@ kn_permissions_secret(const struct kn_pol *p, size_t i, char out[KN_FPATH_MAX])
 	return true;
 }
 
+/* One entry, as it was written. */
+static int
+check_run(struct kn_pol *p, size_t i, struct kn_err *e)
+{
+	const char *s = p->pub.run.v[i];
+	char pointer[64];
+
+	if (*s && (*s == '/' || !strchr(s, '/')))
+		return 0;
+	snprintf(pointer, sizeof pointer, "/permissions/run/%zu", i);
+	return kn_pol_fail(p, pointer, e,
+	    "is neither an absolute path nor a name to look for in PATH");
+}
+
+static int
+build_run(struct kn_pol *p, struct kn_err *e)
+{
+	struct kn_policy *q = &p->pub;
+	int rc = 0;
+
+	q->run.set = has_list(p, "/permissions/run");
+	q->run.path = "/usr/local/bin:/usr/bin:/bin";
+	for (size_t i = 0; i < q->env.set_n; i++)
+		if (strncmp(q->env.set[i], "PATH=", 5) == 0)
+			q->run.path = q->env.set[i] + 5;
+	if (kn_policy_build_strings(p, "/permissions/run", &q->run.v, &q->run.n, e) < 0)
+		return -1;
+	for (size_t i = 0; i < q->run.n; i++)
+		rc |= check_run(p, i, e);
+	if (q->run.n > 0 && q->landlock == KN_LANDLOCK_OFF)
+		rc = kn_pol_fail(p, "/permissions/run", e,
+		    "is kept by Landlock, which is switched off (/landlock)");
+	return rc;
+}
+
 int
 kn_permissions_rest(struct kn_pol *p, struct kn_err *e)
 {
@@ -149,7 +184,8 @@ kn_permissions_rest(struct kn_pol *p, struct kn_err *e)
 
 	if (!p->pub.console)
 		p->pub.output_kill = false; /* nothing is kept of it that could grow */
-	if (kn_policy_build_strings(p, "/permissions/env", &more, &more_n, e) < 0)
+	if (build_run(p, e) < 0 ||
+	    kn_policy_build_strings(p, "/permissions/env", &more, &more_n, e) < 0)
 		return -1;
 	both = kn_pmem_new(&p->mem, (n + more_n + 1) * sizeof *both, e);
 	if (!both)

@@ -286,7 +286,12 @@ const struct kn_key kn_policy_keys[] = {
 	TEXT("/permissions/deny_write/*", "A path or a pattern."),
 	LIST("/permissions/net", "As /network/allow; implies mode allow."),
 	TEXT("/permissions/net/*", "HOST:PORT."),
-	LATER("/permissions/run", ""),
+	LIST("/permissions/run",
+	    "The programs that a task may execute beside its own command. An empty "
+	    "list: none. Absent: any that it can see."),
+	TEXT("/permissions/run/*",
+	    "An absolute path inside, or a name that is looked for along the PATH of "
+	    "/environment/set."),
 	LIST("/permissions/env", "As /environment/inherit."),
 	TEXT("/permissions/env/*", "A name."),
 	BOOL("/permissions/console",

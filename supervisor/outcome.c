@@ -96,6 +96,7 @@ judge(const struct kn_entry *e, struct kn_outcome *o)
 		.over = e->over,
 		.broken = e->broken,
 		.broken_sys = e->broken_sys,
+		.run_only = s->policy->run.n > 0,
 		.stopping = s->stop_level > 0 };
 
 	if (e->over)

@@ -40,6 +40,12 @@ on_boot_fail(struct kn_wk *w, const struct kn_msg *m, const uint8_t *body)
 	    kn_boot_step_name((enum kn_boot_step)m->arg), text[0] ? ": " : "", text,
 	    m->sys ? strerror((int)m->sys) : "failed");
 	w->boot_err.sys = (int)m->sys;
+	if (m->arg == KN_BSTEP_RUN)
+		kn_err_hint(&w->boot_err,
+		    m->sys == ETXTBSY
+			? "a task could write to it: show it read-only, by "
+			  "/filesystem/read"
+			: "a path inside, or a name along PATH of /environment/set");
 }
 
 static void

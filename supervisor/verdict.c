@@ -180,6 +180,10 @@ often(const struct kn_verdict_in *in, int sys)
 {
 	switch (sys) {
 	case EACCES:
+		if (in->run_only)
+			return "; has it the x bit, and is it where a task cannot "
+			       "write "
+			       "(/permissions/run)?";
 		return strchr(in->program, '/')
 			   ? "; has it the x bit (\"mode\":\"755\" of a task's file)?"
 			   : "";

@@ -175,6 +175,29 @@ map_slice(struct kn_stub *s, const struct kn_boot *b, int arena)
 
 /* ---- 3. to 5. walls ---- */
 
+/* permissions.run: nothing is executed where a task can write. What each cell mounts
+ * for itself is made so there, and not shared: only binds are here already. */
+static int
+set_programs(struct kn_stub *s, const struct kn_boot *b)
+{
+	const char *what = NULL;
+	int r;
+
+	s->land.exec_key = b->exec_key;
+	if (b->run_n == 0)
+		return 0;
+	s->land.run_only = true;
+	s->may_share = false;
+	r = kn_programs_find(&s->land.run, b->run, b->run_n, &what);
+	for (uint32_t i = 0; r == 0 && i < b->bind_n; i++) {
+		if (!b->binds[i].writable || b->binds[i].overlay_bytes > 0)
+			continue;
+		what = b->binds[i].at;
+		r = kn_mounts_no_exec(what);
+	}
+	return r < 0 ? fail(s, KN_BSTEP_RUN, r, what) : 0;
+}
+
 static int
 set_mounts(struct kn_stub *s, const struct kn_boot *b)
 {
@@ -204,6 +227,8 @@ set_mounts(struct kn_stub *s, const struct kn_boot *b)
 	    b->flags & KN_BOOT_LANDLOCK ? b->landlock_abi : 0, b->binds, b->bind_n);
 	if (r < 0)
 		return fail(s, KN_BSTEP_LANDLOCK, r, NULL);
+	if (set_programs(s, b) < 0)
+		return -1;
 	r = b->flags & KN_BOOT_EGRESS ? kn_egress_hand_over(s->sock) : 0;
 	return r < 0 ? fail(s, KN_BSTEP_EGRESS, r, NULL) : 0;
 }

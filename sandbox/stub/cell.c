@@ -142,7 +142,7 @@ init_main(void *arg)
 	r = kn_sys_catch(KILL_SIGNAL, init_on_signal);
 	if (r < 0)
 		init_fail(c, KN_EXEC_CELL, r, "signal");
-	r = kn_mounts_cell(&c->mounts, &at);
+	r = kn_mounts_cell(&c->mounts, c->land->run_only, &at);
 	if (r < 0)
 		init_fail(c, KN_EXEC_CELL, r, at);
 	r = kn_wall_cell_caps();

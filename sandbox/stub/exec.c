@@ -182,28 +182,54 @@ find_program(struct kn_cell *c)
 	fail(c, KN_EXEC_EXEC, r, name);
 }
 
+static void
+enter_directory(struct kn_cell *c)
+{
+	int r = (int)KN_SYS1(SYS_chdir, c->cwd);
+
+	if (r < 0)
+		fail(c, KN_EXEC_CWD, r, c->cwd);
+}
+
+/* What the task is, with its interpreters, is executed also where the list of programs
+ * (permissions.run) does not have it. It is looked for once more when all limits hold.
+ * Of one that may not be, execve says so. */
+static void
+find_own(struct kn_cell *c, struct kn_programs *own)
+{
+	own->n = 0;
+	if (!c->land->run_only)
+		return;
+	enter_directory(c);
+	if (c->kept_n > 0)
+		kn_programs_add_open(own, c->kept[0]);
+	else
+		(void)kn_programs_add(own, find_program(c));
+}
+
 void
 kn_exec_task(void *cell)
 {
 	struct kn_cell *c = cell;
+	struct kn_programs own;
 	const char *program;
 	int r;
 
 	go_first(c);
 	take_streams(c);
-	r = kn_wall_land_restrict(c->land, c->land_prepared);
+	find_own(c, &own);
+	r = kn_wall_land_restrict(c->land, c->land_prepared, &own);
 	if (r < 0)
 		fail(c, KN_EXEC_WALL, r, "Landlock");
 	keep_descriptors(c);
 	set_limits(c);
-	r = (int)KN_SYS1(SYS_chdir, c->cwd);
-	if (r < 0)
-		fail(c, KN_EXEC_CWD, r, c->cwd);
+	enter_directory(c);
 	program = find_program(c);
 	r = kn_wall_cell_filter(c->bpf, c->bpf_n);
 	if (r < 0)
 		fail(c, KN_EXEC_WALL, r, "seccomp");
-	r = (int)KN_SYS3(SYS_execve, program, c->argv, c->env);
+	/* At the fourth only the cell's filter looks. */
+	r = (int)KN_SYS4(SYS_execve, program, c->argv, c->env, c->land->exec_key);
 	/* ENOENT here: the file is there, its interpreter is not. */
 	fail(c, KN_EXEC_EXEC, r, program);
 }

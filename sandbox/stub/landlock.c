@@ -113,14 +113,28 @@ allow_path(int ruleset, const char *path, uint64_t access)
 }
 
 static int
-allow_all(const struct kn_land *l, int ruleset)
+allow_programs(const struct kn_programs *p, int ruleset)
 {
-	uint64_t all = handled_fs(l->abi);
-	int r = allow(ruleset, l->root_fd, FS_READ);
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < p->n; i++)
+		r = allow(ruleset, p->fd[i], FS_EXECUTE);
+	return r;
+}
+
+static int
+allow_all(const struct kn_land *l, const struct kn_programs *own, int ruleset)
+{
+	uint64_t all = handled_fs(l->abi) & ~(l->run_only ? FS_EXECUTE : 0);
+	int r = allow(ruleset, l->root_fd, FS_READ & all);
 
 	if (r == 0)
 		r = allow(
 		    ruleset, l->dev_fd, (FS_READ | FS_WRITE_FILE | FS_IOCTL_DEV) & all);
+	if (r == 0 && l->run_only)
+		r = allow_programs(&l->run, ruleset);
+	if (r == 0 && own)
+		r = allow_programs(own, ruleset);
 	if (r == 0)
 		r = allow_path(ruleset, "/tmp", all);
 	if (r == 0)
@@ -137,7 +151,7 @@ allow_all(const struct kn_land *l, int ruleset)
 
 /* The rules for the file systems that stand here now: a descriptor. */
 static int
-make_rules(const struct kn_land *l)
+make_rules(const struct kn_land *l, const struct kn_programs *own)
 {
 	struct ruleset_attr a = { handled_fs(l->abi), 0, 0 };
 	size_t size = l->abi >= 6 ? sizeof a : sizeof a.handled_fs;
@@ -148,7 +162,7 @@ make_rules(const struct kn_land *l)
 	ruleset = (int)KN_SYS3(SYS_landlock_create_ruleset, &a, size, 0);
 	if (ruleset < 0)
 		return ruleset;
-	r = allow_all(l, ruleset);
+	r = allow_all(l, own, ruleset);
 	if (r == 0)
 		return ruleset;
 	kn_sys_close(ruleset);
@@ -158,26 +172,27 @@ make_rules(const struct kn_land *l)
 void
 kn_wall_land_prepare(struct kn_land *l, uint64_t made)
 {
-	if (l->abi == 0 || (l->ready_fd >= 0 && l->ready_made == made))
+	if (l->abi == 0 || l->run_only || (l->ready_fd >= 0 && l->ready_made == made))
 		return;
 	kn_sys_close(l->ready_fd);
-	l->ready_fd = make_rules(l);
+	l->ready_fd = make_rules(l, NULL);
 	l->ready_made = made;
 }
 
 int
-kn_wall_land_restrict(const struct kn_land *l, bool prepared)
+kn_wall_land_restrict(
+    const struct kn_land *l, bool prepared, const struct kn_programs *own)
 {
-	bool own = !prepared || l->ready_fd < 0;
+	bool made = !prepared || l->ready_fd < 0;
 	int ruleset, r;
 
 	if (l->abi == 0)
 		return 0;
-	ruleset = own ? make_rules(l) : l->ready_fd;
+	ruleset = made ? make_rules(l, own) : l->ready_fd;
 	if (ruleset < 0)
 		return ruleset;
 	r = (int)KN_SYS2(SYS_landlock_restrict_self, ruleset, 0);
-	if (own)
+	if (made)
 		kn_sys_close(ruleset);
 	/* Where signals are within the rules, one to init (of the same user) shows
 	 * whether they hold. Signal 0 only asks. */

@@ -12,6 +12,9 @@
 #include "sandbox/stub/sys.h"
 #include "sandbox/stub/text.h"
 
+#ifndef SYS_mount_setattr
+#define SYS_mount_setattr 442
+#endif
 #ifndef AT_RECURSIVE
 #define AT_RECURSIVE 0x8000
 #endif
@@ -279,9 +282,39 @@ put_covered(struct kn_covered *c, const char **out_at)
 }
 
 int
-kn_mounts_cell(struct kn_cell_mounts *m, const char **out_at)
+kn_mounts_no_exec(const char *at)
 {
-	const unsigned long flags = MS_NOSUID | MS_NODEV;
+	const struct {
+		uint64_t set, clear, propagation, userns_fd;
+	} attr = { .set = MOUNT_ATTR_NOEXEC };
+
+	return (int)KN_SYS5(
+	    SYS_mount_setattr, AT_FDCWD, at, AT_RECURSIVE, &attr, sizeof attr);
+}
+
+/* Those that are made elsewhere: of each cell's own, so that no flag of it is locked.
+ */
+static int
+close_made(const struct kn_cell_mounts *m, unsigned long flags, const char **out_at)
+{
+	int r = 0;
+
+	*out_at = "/task";
+	if (m->task_fd >= 0)
+		r = kn_sys_mount(
+		    NULL, "/task", NULL, MS_REMOUNT | MS_BIND | flags, NULL);
+	for (uint32_t i = 0; r == 0 && i < m->overlays->n; i++) {
+		*out_at = m->overlays->v[i].at;
+		r = kn_sys_mount(
+		    NULL, *out_at, NULL, MS_REMOUNT | MS_BIND | flags, NULL);
+	}
+	return r;
+}
+
+int
+kn_mounts_cell(struct kn_cell_mounts *m, bool no_exec, const char **out_at)
+{
+	const unsigned long flags = MS_NOSUID | MS_NODEV | (no_exec ? MS_NOEXEC : 0);
 	int r = lift_covered(m->covered, out_at);
 
 	if (r < 0)
@@ -308,6 +341,8 @@ kn_mounts_cell(struct kn_cell_mounts *m, const char **out_at)
 	*out_at = "/task";
 	if (m->task_fd >= 0)
 		r = kn_sys_move_mount(m->task_fd, "/task");
+	if (r == 0 && no_exec)
+		r = close_made(m, flags, out_at);
 	if (r < 0)
 		return r;
 	return put_covered(m->covered, out_at);

@@ -50,7 +50,10 @@ void kn_mounts_opts(
     char out[KN_MOUNT_OPTS], uint64_t bytes, uint64_t inodes, const char *mode);
 /* A detached tmpfs: its descriptor, close-on-exec. */
 int kn_mounts_task_fs(uint64_t bytes, uint64_t inodes);
-/* In a cell's init: all of its mounts. *out_at names the one that failed. */
-int kn_mounts_cell(struct kn_cell_mounts *m, const char **out_at);
+/* In a cell's init: all of its mounts. no_exec: nothing in them is executed. *out_at
+ * names the one that failed. */
+int kn_mounts_cell(struct kn_cell_mounts *m, bool no_exec, const char **out_at);
+/* In the template: what is at `at`, and below, is not executed. */
+int kn_mounts_no_exec(const char *at);
 
 #endif

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "ipc/control.h"
+#include "sandbox/stub/program.h"
 
 /* Keep CAP_SYS_ADMIN (of the sandbox's own user namespace) in permitted and effective,
  * for making cells, and nothing else anywhere: bounding, inheritable and ambient sets
@@ -44,7 +45,12 @@ struct kn_land {
 	uint8_t writable_dir[KN_LAND_WRITABLE_MAX];
 	uint32_t writable_n;
 	const struct kn_overlays *overlays; /* written to: each task's own */
-	int ready_fd;			    /* rules that are made already, or -1 */
+	/* Not everything that can be seen may be executed: only this, what a task is,
+	 * and nothing that lies where a task can write. */
+	bool run_only;
+	struct kn_programs run;
+	uint64_t exec_key; /* of the cell's filter, or 0 */
+	int ready_fd;	   /* rules that are made already, or -1 */
 	uint64_t ready_made;
 };
 /* Open what is needed; binds are the boot record's. */
@@ -55,7 +61,9 @@ int kn_wall_land_open(
 void kn_wall_land_prepare(struct kn_land *l, uint64_t made);
 /* Restrict the calling process: reading and executing anywhere, writing below /task,
  * /tmp, /dev/shm and writable binds, and to devices; signals and abstract sockets of
- * others are out of reach. prepared: by the rules made ahead. */
-int kn_wall_land_restrict(const struct kn_land *l, bool prepared);
+ * others are out of reach. prepared: by the rules made ahead. own: with run_only, what
+ * the task is. */
+int kn_wall_land_restrict(
+    const struct kn_land *l, bool prepared, const struct kn_programs *own);
 
 #endif

@@ -79,6 +79,8 @@ works "a call of a module" loud
 refuses compute "fork socketpair unix chown create write mkdir memfd inotify sync shmget kill"
 under compute -- sh -c 'true; (exit 3); echo no'
 unlike "$(out)" no "compute: a shell starts nothing"
+under compute -- sh -c 'exec /bin/echo other'
+is "$rc $(out)" "126 " "compute: nor does it become another program"
 
 # ---- python ----
 tests=$("$PY" -c 'import test; print(test.__path__[0])' 2>/dev/null)

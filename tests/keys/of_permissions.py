@@ -51,3 +51,9 @@ def what_is_taken_of_the_environment():
 def output_may_be_thrown_away():
     r = sh(may(console=False), "echo said; exit 3")
     want(r.out == "" and r.rc == 3, r)
+
+
+@key("/permissions/run", "/permissions/run/*")
+def which_programs_are_executed():
+    r = sh(may(run=["cat"]), "echo x | cat; head -c 0 /dev/null; echo $?")
+    want(r.out == "x\n126\n", r)

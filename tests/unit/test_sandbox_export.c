@@ -113,7 +113,8 @@ rules_without_order_answer_as_ours_do(void **state)
 {
 	(void)state;
 	for (const char *const *name = kn_policy_presets(); *name; name++) {
-		struct kn_policy *p = LOAD(NAMED(*name));
+		/* (what is executed is not told) */
+		struct kn_policy *p = LOAD(NAMED(*name), SET("/permissions/run=null"));
 
 		assert_true(same_answers(p));
 		kn_policy_free(p);
