@@ -127,6 +127,37 @@ is "$rc $(out)" "0 True" "an empty list: the task's own command is executed"
 may '[]' --bind "$T/w:/w" -- /w/id -u
 is "$rc $(out)" "0 1000" "once, wherever it lies"
 
+# Code at the addresses of the stub, to which the worker's filter allows its own calls.
+if [ "$(uname -m)" = x86_64 ]; then
+	cat >"$T/there.c" <<'X2'
+#include <errno.h>
+#include <stdio.h>
+static char *argv[] = { "id", 0 };
+static long same_call(long key)
+{
+	register long r10 __asm__("r10") = key;
+	long r = 59;
+	__asm__ volatile("syscall" : "+a"(r) : "D"("/usr/bin/id"), "S"(argv), "d"(argv), "r"(r10) : "rcx", "r11", "memory");
+	return r;
+}
+int main(void)
+{
+	long a = same_call(0), b = same_call(1);
+	return printf("%d %d %d\n", (unsigned long)main >> 16 == 0x5b4e, a == -EACCES, b == -EACCES) < 0;
+}
+X2
+	gcc -O1 -no-pie -Wl,-Ttext-segment=0x5b4e0000 -o "$T/ro/there" "$T/there.c"
+	for told in true false; do
+		may '[]' --set /seccomp/explain=$told --ro-bind "$T/ro" -- "$T/ro/there"
+		is "$rc $(out)" "0 1 1 1" "an empty list: nor by code where the stub's was (told: $told)"
+	done
+else
+	not_here "the stub's addresses are those of x86-64"
+fi
+printf '%s\n' '{"id":"a","argv":["sh","-c","exec id"]}' >"$T/tasks"
+may '[]' --tasks "$T/tasks"
+is "$(js "$T/out" 'L[0]["exit_code"], [(r["call"], r["allow"]) for r in L[0]["refused"]]')" "(126, [('execve', None)])" "the result names the call, and no rule that would allow it"
+
 # A loader: what it may be given lies where nobody of the task's can write.
 may '["sh"]' --bind "$T/w:/w" -- sh -c "cat </dev/null; $loader /w/id; cp /usr/bin/id /tmp/i; $loader /tmp/i"
 unlike "$(out)" uid= "the loader maps nothing from where a task can write"
