@@ -251,7 +251,7 @@ processes(struct words *w)
 	if (p->task.pids)
 		say(w, "At most %llu at one time, threads included.",
 		    (unsigned long long)p->task.pids);
-	say(w, "It sees and reaches no others, has no privileges and can get none; "
+	say(w, "It sees and reaches no others, has no capability and can get none; "
 	       "at its end all of them are ended.");
 	programs(w);
 	say(w, "Environment:");

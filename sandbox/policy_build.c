@@ -296,6 +296,7 @@ kn_policy_build(struct kn_pol *p, struct kn_err *e)
 	/* Each may find something: all of it is told. */
 	int rc = check_whole(p, e);
 	rc |= build_prefix(p, e);
+	rc |= kn_policy_build_caps(p, e);
 	rc |= build_module(p, e);
 	rc |= kn_policy_build_network(p, e);
 	rc |= kn_policy_build_mounts(p, e);

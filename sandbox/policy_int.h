@@ -6,6 +6,7 @@
  *   policy_notes.c  what is wrong and where, all of it
  *   policy_check.c  one document against the table
  *   policy_items.c  what the table cannot say: mounts, rules, names
+ *   policy_caps.c   why no capability is given
  *   policy_net.c    the list of hosts of /network
  *   policy_merge.c  documents onto one another; layers that must hold
  *   policy_profile.c  foreign seccomp profiles; policy_profile_build.c for this machine
@@ -172,6 +173,7 @@ struct kn_pol {
 	char hash[72];		       /* "" until it is asked for */
 };
 int kn_policy_build(struct kn_pol *p, struct kn_err *e);
+int kn_policy_build_caps(const struct kn_pol *p, struct kn_err *e);
 int kn_policy_build_network(struct kn_pol *p, struct kn_err *e);
 int kn_policy_build_seccomp(struct kn_pol *p, struct kn_err *e);
 /* Replaces seccomp.profile of the document by what is left of it on this machine. */

@@ -122,6 +122,8 @@ schema_of(const struct kn_key *k, bool element)
 		o = json_object();
 		put(o, "type", or_null("array", element));
 		put(o, "items", schema_of(kn_policy_key_child(k->path, "*"), true));
+		if (strcmp(k->path, "/capabilities") == 0) /* policy_caps.c */
+			put(o, "maxItems", json_integer(0));
 		break;
 	case KN_KEY_WORD:
 		o = word(k, element);

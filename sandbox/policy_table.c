@@ -262,7 +262,8 @@ const struct kn_key kn_policy_keys[] = {
 	WORD("/landlock", WORDS("auto", "on", "off"),
 	    "\"auto\": where the kernel has it. \"on\": or refuse to run.",
 	    AT(landlock)),
-	LATER("/capabilities", ""),
+	LIST("/capabilities", "What a task may keep: nothing can be given."),
+	TEXT("/capabilities/*", "A capability; each is refused, with the reason."),
 
 	OBJECT("/permissions", "The words of the system that this one descends from; "
 			       "what is absent adds nothing."),

@@ -142,3 +142,17 @@ def a_refused_call_is_told():
     p = doc(seccomp={"explain": True, "rules": [{"names": ["getpriority"], "action": "SCMP_ACT_ERRNO", "errnoRet": 42}]})
     r = batch(p, [task("a", "/usr/bin/python3", "-S", "-c", "import ctypes; ctypes.CDLL(None).syscall(%d, 0, 0)" % nr("getpriority"))])
     want(any(x["call"] == "getpriority" for x in r.by["a"].get("refused", [])), r)
+
+
+@key("/capabilities", "/capabilities/*")
+def a_capability_is_refused_with_the_reason():
+    for name, why in (("CAP_SYS_ADMIN", "undo its cell"), ("CAP_NET_BIND_SERVICE", "change nothing"),
+                      ("CAP_DAC_OVERRIDE", "filesystem.deny"), ("CAP_CHWN", "CAP_CHOWN")):
+        r = run(doc(capabilities=[name]), "true")
+        want(r.rc == 125 and "/capabilities/0: " in r.err and name in r.err and why in r.err, r)
+
+
+@key("/capabilities")
+def an_empty_list_is_what_a_task_has():
+    r = sh(doc(capabilities=[], identity={"user": "root"}), "grep ^Cap /proc/self/status; chown 5 /task 2>&1")
+    want(re.findall("^Cap.*", r.out, re.M) and not re.search("^Cap.*[1-9a-f]$", r.out, re.M) and "chown: " in r.out, r)
