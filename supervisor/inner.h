@@ -45,6 +45,7 @@ enum {
 	KN_DEAF_MS = 1000,    /* socket closed, but its launcher lives on */
 	KN_IDLE_RINGS = 4096, /* rings without cause, beyond one per result */
 	KN_UNTOLD_MAX = 2 * KN_SLOTS,
+	KN_UNANSWERED_MAX = 32,
 	KN_COLLECT_MAX = 1024, /* files a task may hand back, whatever the stub says */
 };
 
@@ -117,8 +118,13 @@ struct kn_untold {
 struct kn_refused_wk {
 	struct kn_watch w;
 	int fd;		  /* -1: none */
-	uint64_t rest_ns; /* it is not looked at before; 0: it is */
+	uint64_t rest_ns; /* nobody is answered before; 0: no rest */
 	uint64_t loose;	  /* calls of no task */
+	unsigned held_n;  /* calls that were taken during a rest */
+	struct {
+		uint64_t id;
+		unsigned errno_ret;
+	} held[KN_UNANSWERED_MAX];
 };
 
 struct kn_wk {

@@ -9,6 +9,9 @@
  *
  * A task that makes refused calls without end is slowed down, nobody else: after a few
  * its worker's listener rests between a few more, the longer the more of them do so.
+ * What comes during a rest is taken at once all the same, and answered after it: a call
+ * that was taken waits for its answer, where one that was not ends with EINTR as soon
+ * as its caller gets a signal.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -196,6 +199,21 @@ is_granted(const struct kn_sup *s, const struct kn_told_call *c)
 	return granted;
 }
 
+static void
+refuse(struct kn_wk *w, uint64_t id, unsigned errno_ret)
+{
+	struct kn_refused_wk *r = &w->listener;
+
+	if (!r->rest_ns) {
+		kn_listener_refuse(r->fd, id, errno_ret);
+		return;
+	}
+	r->held[r->held_n].id = id;
+	r->held[r->held_n++].errno_ret = errno_ret;
+	if (r->held_n == KN_UNANSWERED_MAX)
+		kn_loop_mod(&w->sup->loop, &r->w, 0);
+}
+
 /* One call. Returns how many its task has made. */
 static uint64_t
 serve_one(struct kn_wk *w, const struct kn_listened *l)
@@ -215,7 +233,7 @@ serve_one(struct kn_wk *w, const struct kn_listened *l)
 	if (let && t)
 		kn_listener_let(w->listener.fd, l->id);
 	else
-		kn_listener_refuse(w->listener.fd, l->id, a.errno_ret);
+		refuse(w, l->id, a.errno_ret);
 	return t && t->heard ? t->heard->calls : w->listener.loose;
 }
 
@@ -229,7 +247,6 @@ rest(struct kn_wk *w)
 	s->listener_rests++;
 	w->listener.rest_ns =
 	    kn_clock_now() + (uint64_t)REST_MS * s->listener_rests * KN_MS_NS;
-	kn_loop_mod(&s->loop, &w->listener.w, 0);
 }
 
 static void
@@ -240,7 +257,7 @@ on_listener(struct kn_watch *wt, uint32_t events)
 	uint64_t calls = 0;
 	int r = 0, i;
 
-	for (i = 0; i < BATCH; i++) {
+	for (i = 0; i < BATCH && w->listener.held_n < KN_UNANSWERED_MAX; i++) {
 		r = kn_listener_take(w->listener.fd, &l);
 		if (r <= 0)
 			break;
@@ -257,11 +274,16 @@ on_listener(struct kn_watch *wt, uint32_t events)
 static void
 wake(struct kn_wk *w)
 {
-	if (!w->listener.rest_ns)
+	struct kn_refused_wk *r = &w->listener;
+
+	if (!r->rest_ns)
 		return;
 	w->sup->listener_rests--;
-	w->listener.rest_ns = 0;
-	kn_loop_mod(&w->sup->loop, &w->listener.w, EPOLLIN);
+	r->rest_ns = 0;
+	for (unsigned i = 0; i < r->held_n; i++)
+		kn_listener_refuse(r->fd, r->held[i].id, r->held[i].errno_ret);
+	r->held_n = 0;
+	kn_loop_mod(&w->sup->loop, &r->w, EPOLLIN);
 }
 
 void

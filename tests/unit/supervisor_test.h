@@ -146,7 +146,7 @@ claim(const struct kn_entry *e)
 	assert_int_equal(h.gen, e->gen);
 }
 
-static void
+__attribute__((unused)) static void
 prepare(void)
 {
 	w->ready = true;
