@@ -228,6 +228,15 @@ names_cpus(const json_t *root)
 	return json_is_number(v) && kn_policy_thousandths(v) > 0;
 }
 
+/* A list of programs is kept by Landlock; an empty one is not (sandbox/filter_table.c).
+ */
+static bool
+names_programs(const json_t *root)
+{
+	return json_array_size(
+		   kn_pointer_get((json_t *)(uintptr_t)root, "/permissions/run")) > 0;
+}
+
 /* Where d names a layer: in a list, or by asking for what needs it. */
 static json_t *
 layer_origin(const struct kn_pdoc *d, enum kn_layer l, uint32_t listed)
@@ -249,7 +258,8 @@ layer_origin(const struct kn_pdoc *d, enum kn_layer l, uint32_t listed)
 	if (l == KN_LAYER_CG_CPU)
 		return origin_of(d, "/limits/task/cpus");
 	if (l != KN_LAYER_CG_MEMORY)
-		return origin_of(d, "/landlock");
+		return origin_of(
+		    d, names_programs(d->root) ? "/permissions/run" : "/landlock");
 	return origin_of(d, memory[!kn_pointer_get(d->root, memory[0])]);
 }
 
@@ -274,6 +284,8 @@ merge_layers(struct kn_pmerge *m, const struct kn_pdoc *d, struct kn_err *e)
 	if (names_cpus(d->root))
 		named |= 1u << KN_LAYER_CG_CPU;
 	if (json_is_string(landlock) && strcmp(json_string_value(landlock), "on") == 0)
+		named |= 1u << KN_LAYER_LANDLOCK;
+	if (names_programs(d->root))
 		named |= 1u << KN_LAYER_LANDLOCK;
 	for (uint32_t l = 0; l < KN_LAYER_N; l++)
 		if ((named | may) & (1u << l))

@@ -27,6 +27,8 @@ same(const struct kn_boot *a, const struct kn_boot *b)
 	assert(a->layout.arena_bytes == b->layout.arena_bytes);
 	assert(a->flags == b->flags && a->has == b->has && a->worker_n == b->worker_n);
 	assert(a->tmp_bytes == b->tmp_bytes && a->task_inodes == b->task_inodes);
+	assert(a->exec_key == b->exec_key && a->run_n == b->run_n);
+	assert(a->run_n == 0 || !memcmp(a->run, b->run, a->run_n));
 	assert(a->bind_n == b->bind_n && a->worker_bpf_n == b->worker_bpf_n &&
 	       a->cell_bpf_n == b->cell_bpf_n);
 	assert(a->worker_bpf_n == 0 ||

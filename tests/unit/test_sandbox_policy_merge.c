@@ -206,6 +206,16 @@ require_and_allow_undo_one_another(void **state)
 	assert_true(bit(p->allow_degraded, KN_LAYER_UID));
 	assert_false(bit(p->allow_degraded, KN_LAYER_CG_CPU));
 	kn_policy_free(p);
+	p = LOAD(SET("/permissions/run=[]"));
+	assert_false(bit(p->require, KN_LAYER_LANDLOCK));
+	kn_policy_free(p);
+	p = LOAD(SET("/permissions/run=[\"sh\"]"));
+	assert_true(bit(p->require, KN_LAYER_LANDLOCK));
+	kn_policy_free(p);
+	p = LOAD(
+	    SET("/permissions/run=[\"sh\"]"), SET("/allow_degraded=[\"landlock\"]"));
+	assert_true(bit(p->allow_degraded, KN_LAYER_LANDLOCK));
+	kn_policy_free(p);
 	p = LOAD(SET("/require=null"), SET("/allow_degraded=null"));
 	assert_int_equal(p->require, 0);
 	assert_int_equal(p->allow_degraded, 0);
