@@ -237,6 +237,34 @@ deny_pattern(struct kn_deny *d, const char *pattern, struct kn_err *e)
 	return 0;
 }
 
+/* /proc and /dev inside are the sandbox's own, where no mask is put: an entry that
+ * means something there would do nothing. */
+static int
+check_place(const struct kn_deny *d, const char *text, struct kn_err *e)
+{
+	static const char *const own[] = { "/proc", "/dev" };
+	char base[KN_FPATH_MAX];
+
+	snprintf(base, sizeof base, "%.*s", (int)kn_fpath_fixed(text), text);
+	kn_fpath_plain(base);
+	for (size_t k = 0; k < sizeof own / sizeof *own; k++) {
+		bool shown = !kn_fpath_within(base, own[k]);
+
+		for (size_t i = 0; !shown && i < d->all->n; i++)
+			shown = d->real[i] && kn_fpath_within(d->real[i], own[k]) &&
+				kn_fpath_within(base, d->real[i]);
+		if (shown)
+			continue;
+		kn_pol_fail(d->p, d->pointer, e,
+		    "\"%.80s\": what is in %s is the sandbox's own, and stays", d->text,
+		    own[k]);
+		kn_pol_hint(d->p, e,
+		    "leave it out: of the machine's /proc and /dev nothing is shown");
+		return -1;
+	}
+	return 0;
+}
+
 static int
 deny_list(struct kn_deny *d, const char *list, struct kn_err *e)
 {
@@ -255,6 +283,10 @@ deny_list(struct kn_deny *d, const char *list, struct kn_err *e)
 		d->text = json_string_value(json_array_get(a, i));
 		snprintf(plain, sizeof plain, "%s", d->text);
 		kn_fpath_plain(plain);
+		if (check_place(d, d->text, e) < 0) {
+			rc = -1;
+			continue;
+		}
 		rc |= kn_fpath_is_any(d->text)	     ? deny_any(d, d->text, e)
 		      : kn_fpath_is_pattern(d->text) ? deny_pattern(d, d->text, e)
 						     : deny_plain(d, plain, e);

@@ -118,6 +118,8 @@ refused '"write":["work"],"deny":["**/.env"]' '/filesystem/deny/0.*task makes' "
 refused '"write":["work"],"deny":["work/.cfg/commands"]' '/filesystem/deny/0.*not there' "a name that a task could make"
 refused '"read":["data/*.zip"]' '/filesystem/read/0.*means no file' "a pattern that means nothing"
 refused '"read":["nowhere"]' 'nowhere.*No such file' "a path that is not there"
+refused '"deny":["/proc/cpuinfo"]' '/filesystem/deny/0.*sandbox.s own' "a file of the sandbox's own /proc, which no mask hides"
+refused '"deny":["/dev/n*"]' '/filesystem/deny/0.*sandbox.s own' "and of its /dev"
 refused '"read":["data"],"deny":["data/{a,b}"]' '/filesystem/deny/0.*braces' "braces"
 if [ -z "$root" ]; then
 	mkdir -m 0 "$T/data/locked"
