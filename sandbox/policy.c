@@ -210,8 +210,14 @@ read_profile(struct kn_pdoc *d, struct kn_err *e)
 static int
 apply(struct load *l, struct kn_pdoc *d, struct kn_err *e)
 {
+	char *profile;
 	if (make_absolute(d, e) < 0 || read_profile(d, e) < 0)
 		return -1;
+	profile = d->profile ? realpath(d->profile, NULL) : NULL;
+	if (profile && l->seen_n < KN_SOURCES_MAX)
+		l->seen[l->seen_n++] = profile;
+	else
+		free(profile);
 	return kn_pmerge_add(&l->merge, d, e);
 }
 
@@ -387,8 +393,11 @@ kn_policy_load_noted(const struct kn_policy_src *src, size_t src_n,
 		p->origins = json_incref(l.merge.origins);
 		p->texts = json_incref(l.merge.texts);
 		p->notes = notes;
+		p->read = l.seen;
+		p->read_n = l.seen_n;
 		rc = kn_policy_build(p, e);
 		p->notes = NULL;
+		p->read = NULL;
 	}
 	for (size_t i = 0; i < l.seen_n; i++)
 		free(l.seen[i]);

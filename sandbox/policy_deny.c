@@ -312,6 +312,36 @@ deny_secrets(struct kn_deny *d, struct kn_err *e)
 	return rc;
 }
 
+/* A task that could write to its own policy would choose that of the next one. */
+static int
+keep_policy(struct kn_deny *d, struct kn_err *e)
+{
+	int rc = 0;
+
+	d->pointer[0] = '\0';
+	d->origin = "policy file";
+	d->soft = true;
+	for (size_t i = 0; i < d->p->read_n; i++) {
+		d->text = d->p->read[i];
+		if (d->text[0] == '/')
+			rc |= hide(d, d->text, e);
+	}
+	d->soft = false;
+	return rc;
+}
+
+static bool
+keeps_policy(const struct kn_pol *p, const struct kn_mount_list *all)
+{
+	bool files = false, writes = false;
+
+	for (size_t i = 0; i < p->read_n; i++)
+		files = files || p->read[i][0] == '/';
+	for (size_t i = 0; i < all->n; i++)
+		writes = writes || all->v[i].writable;
+	return files && writes;
+}
+
 static bool
 denies_any(const struct kn_pol *p)
 {
@@ -331,12 +361,13 @@ kn_policy_deny(struct kn_pol *p, struct kn_mount_list *all, struct kn_err *e)
 	int rc = 0;
 
 	/* Most policies: no file need be looked at. */
-	if (!denies_any(p))
+	if (!denies_any(p) && !keeps_policy(p, all))
 		return kn_policy_pins(p, all, &d.masks, e);
 	if (kn_deny_begin(&d, e) < 0)
 		return -1;
 	for (const char *const *l = kn_files_deny_write; *l; l++)
 		rc |= deny_list(&d, *l, e);
+	rc |= keep_policy(&d, e);
 	d.kind = KN_DENY_OPEN;
 	for (const char *const *l = kn_files_deny; *l; l++)
 		rc |= deny_list(&d, *l, e);

@@ -170,7 +170,10 @@ struct kn_pol {
 	struct kn_pmem mem;
 	json_t *doc, *origins, *texts;
 	struct kn_policy_notes *notes; /* while it is built */
-	char hash[72];		       /* "" until it is asked for */
+	char *const *read; /* while it is built: canonical paths of files that were
+			    * read; what has no leading slash is none */
+	size_t read_n;
+	char hash[72]; /* "" until it is asked for */
 };
 int kn_policy_build(struct kn_pol *p, struct kn_err *e);
 int kn_policy_build_caps(const struct kn_pol *p, struct kn_err *e);

@@ -92,6 +92,16 @@ is "$(js "$T/out" '[by[i]["verdict"] for i in ("plain", "any", "unshown", "link"
 is "$(grep -c canary "$T/out")" 0 "none of it came out"
 like "$(cat "$T/out")" 'files/x/path: the policy denies it' "and why is said"
 
+# A task does not write the policy of the next one.
+mkdir "$T/work/etc"
+echo '{"version":1,"extends":"etc/base.json","permissions":{"mode":"project"}}' >"$T/work/p.json"
+echo '{"version":1}' >"$T/work/etc/base.json"
+cp "$T/work/p.json" "$T/work/etc/base.json" "$T/tmp"
+ks run --policy "$T/work/p.json" -- sh -c "cd $T/work; echo >p.json; rm p.json; mv etc x; mv etc/base.json y; echo >etc/base.json; echo x >p2.json; cat p2.json"
+is "$rc:$(out)" "0:x" "a task writes beside its policy"
+ok "but not to it, nor to what it extends" sh -c "cmp '$T/work/p.json' '$T/tmp/p.json' && cmp '$T/work/etc/base.json' '$T/tmp/base.json'"
+rm -rf "$T/work/p.json" "$T/work/p2.json" "$T/work/y" "$T/work/etc" "$T/tmp/p.json" "$T/tmp/base.json"
+
 # Two ways to hide what is already a mount: each task has its own /tmp, and binds below
 # it are put back; a mask comes with them.
 mkdir "$T/tmp/b"
