@@ -21,6 +21,26 @@ kn_collect_open(const char *dir, struct kn_err *e)
 	return fd;
 }
 
+void
+kn_collect_tell(const struct knit_outcome *o, const struct kn_voice *v)
+{
+	bool told = false;
+
+	for (size_t i = 0; i < o->file_n; i++) {
+		const struct knit_file *f = knit_outcome_file(o, i);
+
+		if (f->name[0] != '/')
+			continue;
+		kn_say(v, "out: %s: %s", f->name, f->refused ? f->refused : "");
+		told = true;
+	}
+	if (told && o->error[0])
+		kn_say(v, "%s", o->error);
+	if (o->out_dir && !v->quiet)
+		kn_say(v, "out: %llu file%s in %s", (unsigned long long)o->out_files,
+		    o->out_files == 1 ? "" : "s", o->out_dir);
+}
+
 unsigned
 kn_collect(int dir, const struct knit_outcome *o, const struct kn_voice *v)
 {
@@ -31,6 +51,8 @@ kn_collect(int dir, const struct knit_outcome *o, const struct kn_voice *v)
 		struct knit_error err = KNIT_ERROR_NONE;
 		struct kn_err e = { 0 };
 
+		if (f->name[0] == '/') /* of a copy: kn_collect_tell() */
+			continue;
 		if (f->refused) {
 			kn_say(v, "--collect: %s: %s", f->name, f->refused);
 			continue;

@@ -14,5 +14,7 @@ int kn_collect_open(const char *dir, struct kn_err *e);
 /* Copy all; says a line for each file that was refused or could not be written.
  * Returns how many could not be written for a reason of ours. */
 unsigned kn_collect(int dir, const struct knit_outcome *o, const struct kn_voice *v);
+/* Where what it changed in a copy was brought, and what of it could not be. */
+void kn_collect_tell(const struct knit_outcome *o, const struct kn_voice *v);
 
 #endif

@@ -157,6 +157,12 @@ files(struct words *w)
 	say_mounts(w, READ_ONLY, "Reads also");
 	say_mounts(w, WRITABLE, "Reads and changes, outside too:");
 	say_mounts(w, LAYERED, "Changes for itself alone, and not outside:");
+	for (size_t i = 0; i < p->fs.mount_n; i++)
+		if (p->fs.mounts[i].out)
+			say(w,
+			    "Of %s, what it made or changed is brought to a new "
+			    "folder of %s.",
+			    p->fs.mounts[i].at, p->fs.mounts[i].out);
 	say_mounts(w, HIDDEN, "Cannot open");
 	say(w, "Writes");
 	say_tmpfs(w, "/task", p->fs.task_bytes, p->fs.task_inodes);

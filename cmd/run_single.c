@@ -131,6 +131,7 @@ answered(struct single *s)
 	s->exit_code = kn_run_exit_of(s->o);
 	if (s->out_dir >= 0 && kn_collect(s->out_dir, s->o, &s->r->voice) > 0)
 		s->exit_code = KN_EXIT_OURS;
+	kn_collect_tell(s->o, &s->r->voice);
 	if (kn_run_report_job(s->r, s->job) < 0)
 		s->exit_code = KN_EXIT_OURS;
 }

@@ -13,7 +13,7 @@ enum {
 	RECORD_VERSION = 3,
 	BPF_MAX = 4096,	   /* BPF_MAXINSNS: the kernel takes no more */
 	BPF_INSN = 8,	   /* sizeof(struct sock_filter) */
-	BIND_MIN = 5 + 52, /* a bind's least size in the record */
+	BIND_MIN = 5 + 56, /* a bind's least size in the record */
 	BEGUN_TRIES = 8,
 	ALL_FLAGS = KN_BOOT_CGROUP_V2_MEM | KN_BOOT_CGROUP_V2_CPU | KN_BOOT_LANDLOCK |
 		    KN_BOOT_NEW_IPC | KN_BOOT_NEED_MSEAL | KN_BOOT_EGRESS |
@@ -86,6 +86,7 @@ put_boot(struct kn_blob_w *w, const struct kn_boot *b)
 		kn_blob_u32(w, b->binds[i].white);
 		kn_blob_u32(w, b->binds[i].link);
 		kn_blob_u32(w, b->binds[i].mask);
+		kn_blob_u32(w, b->binds[i].out);
 	}
 	kn_blob_bytes(w, b->run, b->run_n);
 	kn_blob_u64(w, b->exec_key);
@@ -144,6 +145,7 @@ get_binds(struct kn_blob_r *r, struct kn_boot_bind *binds, uint32_t max)
 		binds[i].white = get_bool(r);
 		binds[i].link = get_bool(r);
 		binds[i].mask = get_bool(r);
+		binds[i].out = get_bool(r);
 		if (binds[i].at[0] != '/')
 			r->bad = true;
 	}

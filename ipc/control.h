@@ -76,9 +76,10 @@ struct kn_msg {
 };
 enum { KN_MSG_BODY_MAX = 64 * 1024 };
 /* FILES body (ipc/blob.h): per descriptor: str name (relative to /task), u32 what
- * (KN_FILE_KEEP | KN_FILE_COLLECT), u32 refusal (enum kn_file_refusal; a refused one
- * has no descriptor and names why). */
-enum { KN_FILE_KEEP = 1, KN_FILE_COLLECT = 2 };
+ * (KN_FILE_KEEP | KN_FILE_COLLECT, or KN_FILE_OUT: relative to the copy whose changes
+ * are brought out), u32 refusal (enum kn_file_refusal; a refused one has no descriptor
+ * and names why). */
+enum { KN_FILE_KEEP = 1, KN_FILE_COLLECT = 2, KN_FILE_OUT = 4 };
 enum kn_file_refusal {
 	KN_FILE_OK,
 	KN_FILE_MISSING,
@@ -88,6 +89,8 @@ enum kn_file_refusal {
 	KN_FILE_TOO_MANY,
 	KN_FILE_BAD_NAME,
 	KN_FILE_IO,
+	KN_FILE_TOO_DEEP,
+	KN_FILE_UNWRITTEN, /* found by the supervisor */
 	KN_FILE_REFUSAL_N
 };
 
@@ -174,6 +177,7 @@ struct kn_boot_bind {
 	bool link;  /* it is a link, to be mounted upon itself: then it stays */
 	bool
 	    mask; /* no bind: what stands there cannot be opened, and is not dev, ino */
+	bool out; /* what a task changed in the layer is brought out */
 };
 
 struct kn_boot {

@@ -192,6 +192,9 @@ show(struct kn_lib_outcome *l, bool whole_one)
 		.started = own->started,
 		.soft = own->soft,
 		.refused_more = own->refused_more,
+		.out_dir = own->out_dir,
+		.out_files = own->out_files,
+		.out_bytes = own->out_bytes,
 	};
 	if (add_value(l) < 0 || add_files(l) < 0 || add_refused(l) < 0)
 		whole_one = false;
@@ -214,6 +217,7 @@ kn_lib_outcome_fill(struct kn_lib_outcome *l, struct kn_outcome *from)
 	from->out.bytes = from->err.bytes = NULL;
 	from->files = NULL;
 	from->file_n = 0;
+	from->out_dir = NULL;
 	from->net = (struct kn_net_tally){ 0 };
 	from->refused = NULL;
 	from->refused_n = 0;

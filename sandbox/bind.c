@@ -126,8 +126,8 @@ open_settled(const struct kn_mount *m, struct kn_err *e)
 	return kn_fd_take(&fd);
 }
 
-static int
-open_source(const struct kn_mount *m, struct kn_err *e)
+int
+kn_bind_open(const struct kn_mount *m, struct kn_err *e)
 {
 	int fd;
 
@@ -181,7 +181,7 @@ resolve_one(struct kn_bind *b, struct kn_err *e)
 		b->is_dir = S_ISDIR(st.st_mode);
 		b->path = strdup(m->source);
 	} else {
-		b->fd = open_source(m, e);
+		b->fd = kn_bind_open(m, e);
 		if (b->fd < 0)
 			return -1;
 		if (fstat(b->fd, &st) < 0)
@@ -196,9 +196,8 @@ resolve_one(struct kn_bind *b, struct kn_err *e)
 		b->is_dir = S_ISDIR(st.st_mode);
 		b->path = path_of(b->fd);
 		if (m->overlay && !b->is_dir)
-			return kn_err_set(e, KN_EK_CONFIG,
-			    "%s: overlay upon %s: it is no directory", m->origin,
-			    m->source);
+			return kn_err_set(e, KN_EK_CONFIG, "%s: %s: it is no directory",
+			    m->origin, m->source);
 	}
 	if (b->path == NULL)
 		return kn_err_sys(
@@ -408,7 +407,7 @@ kn_bind_resolve(const struct kn_policy *p, struct kn_bind **out, struct kn_err *
 		return kn_err_sys(e, KN_EK_HOST, "allocate the table of mounts");
 	for (size_t i = 0; i < n; i++) {
 		b[i].mount = &p->fs.mounts[i];
-		b[i].fd = -1;
+		b[i].fd = b[i].out_fd = -1;
 	}
 	if (check_counts(p, e) < 0)
 		goto fail;
@@ -423,6 +422,8 @@ kn_bind_resolve(const struct kn_policy *p, struct kn_bind **out, struct kn_err *
 		if (!mask && b[i].mount->user && check_target(b, n, i, e) < 0)
 			goto fail;
 	}
+	if (kn_bind_check_out(b, n, e) < 0)
+		goto fail;
 	*out = b;
 	return 0;
 fail:
@@ -435,6 +436,7 @@ kn_bind_free(struct kn_bind *b, size_t n)
 {
 	for (size_t i = 0; b != NULL && i < n; i++) {
 		kn_fd_close(&b[i].fd);
+		kn_fd_close(&b[i].out_fd);
 		free(b[i].path);
 	}
 	free(b);

@@ -29,6 +29,7 @@ enum {
 struct kn_bind {
 	const struct kn_mount *mount;
 	int fd;	    /* O_PATH */
+	int out_fd; /* O_PATH: where what a task changed in it goes, or -1 */
 	char *path; /* canonical path behind fd, or the policy's for system binds */
 	uint64_t dev, ino;
 	bool is_dir;
@@ -39,6 +40,11 @@ struct kn_bind {
 	const struct kn_bind *in;
 	const char *in_rest;
 };
+/* The source of a mount, followed as far as it may be. */
+int kn_bind_open(const struct kn_mount *m, struct kn_err *e);
+/* Take hold of the directories for what tasks change in their copies: no task may write
+ * to one, or to what it is in. */
+int kn_bind_check_out(struct kn_bind *b, size_t n, struct kn_err *e);
 /* Resolve all. Errors name the mount's origin. *out: calloc'ed array of mount_n. */
 int kn_bind_resolve(const struct kn_policy *p, struct kn_bind **out, struct kn_err *e);
 /* Not a mount of the caller's, but what is denied of another. */

@@ -373,6 +373,17 @@ kn_launcher_layers(const struct kn_launcher *l)
 	return &l->layers;
 }
 
+const struct kn_mount *
+kn_launcher_out(const struct kn_launcher *l, int *out_dir)
+{
+	for (size_t i = 0; l != NULL && i < l->policy->fs.mount_n; i++)
+		if (l->binds[i].out_fd >= 0) {
+			*out_dir = l->binds[i].out_fd;
+			return l->binds[i].mount;
+		}
+	return NULL;
+}
+
 const char *const *
 kn_launcher_argv(const struct kn_launcher *l)
 {

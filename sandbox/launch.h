@@ -34,6 +34,10 @@ int kn_launcher_new(const struct kn_policy *p, const struct kn_host *h,
     struct kn_launcher **out, struct kn_err *e);
 void kn_launcher_free(struct kn_launcher *l); /* also removes the cgroups */
 const struct kn_layers *kn_launcher_layers(const struct kn_launcher *l);
+/* The mount whose changes are brought out, and the directory that they go to; NULL:
+ * there is none. l may be NULL. */
+struct kn_mount;
+const struct kn_mount *kn_launcher_out(const struct kn_launcher *l, int *out_dir);
 
 struct kn_launched {
 	struct kn_proc proc; /* the launcher process (bwrap's outer one) */

@@ -63,7 +63,8 @@ fill_binds(const struct kn_launcher *l, struct kn_boot_bind *out)
 			.writable = b->mount->writable && !b->mount->pin,
 			.check = !b->shadowed,
 			.overlay_bytes = b->mount->overlay ? b->mount->bytes : 0,
-			.overlay_inodes = b->mount->overlay ? b->mount->inodes : 0 };
+			.overlay_inodes = b->mount->overlay ? b->mount->inodes : 0,
+			.out = b->out_fd >= 0 };
 	}
 	return n;
 }

@@ -163,11 +163,12 @@ make_absolute(const struct kn_pdoc *d, struct kn_err *e)
 		rc = json_object_set_new(pool, "module", absolute(d, module));
 	for (size_t i = 0; i < json_array_size(mounts) && rc == 0; i++) {
 		json_t *m = json_array_get(mounts, i);
-		for (int k = 0; k < 2 && rc == 0; k++) {
-			const char *key = k ? "overlay" : "bind";
-			const char *s = json_string_value(json_object_get(m, key));
-			if (s)
-				rc = json_object_set_new(m, key, absolute(d, s));
+		for (int k = 0; k < 4 && rc == 0; k++) {
+			static const char *const key[] = { "bind", "overlay", "copy",
+				"out" };
+			const char *s = json_string_value(json_object_get(m, key[k]));
+			if (s && *s)
+				rc = json_object_set_new(m, key[k], absolute(d, s));
 		}
 	}
 	for (size_t i = 0; i < json_array_size(paths) && rc == 0; i++) {

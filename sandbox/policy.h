@@ -65,6 +65,8 @@ struct kn_mount {
 	bool user;     /* asked for by caller or policy file, not by a system root */
 	uint64_t bytes, inodes; /* TMPFS; BIND with overlay */
 	bool overlay;	    /* BIND: each task writes to a layer of its own upon it */
+	const char *out;    /* with overlay: what a task changed goes to a folder of its
+			       own below this one of the machine; NULL: nowhere */
 	const char *origin; /* "--bind", "policy.json:/filesystem/mounts/0" */
 };
 

@@ -57,15 +57,15 @@ static int
 check_mount(const struct kn_pdoc *d, json_t *m, const char *at, struct kn_err *e)
 {
 	static const char *const kinds[] = { "bind", "tmpfs", "dir", "symlink",
-		"overlay" };
+		"overlay", "copy" };
 	static const struct {
 		const char *member;
 		unsigned kinds; /* bit per kinds[] that it goes with */
-	} goes[] = { { "at", 1 | 8 | 16 }, { "mode", 1 }, { "size", 2 | 16 },
-		{ "inodes", 2 | 16 } };
+	} goes[] = { { "at", 1 | 8 | 16 | 32 }, { "mode", 1 }, { "size", 2 | 16 | 32 },
+		{ "inodes", 2 | 16 | 32 }, { "out", 32 } };
 	char where[KN_POLICY_POINTER_MAX];
 	int kind = -1;
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 6; i++) {
 		json_t *v = json_object_get(m, kinds[i]);
 		if (!json_is_string(v))
 			continue;
@@ -75,8 +75,8 @@ check_mount(const struct kn_pdoc *d, json_t *m, const char *at, struct kn_err *e
 		kind = i;
 	}
 	if (kind < 0)
-		return kn_pdoc_fail(
-		    d, at, false, e, "needs one of bind, overlay, tmpfs, dir, symlink");
+		return kn_pdoc_fail(d, at, false, e,
+		    "needs one of bind, copy, overlay, tmpfs, dir, symlink");
 	const char *path = json_string_value(json_object_get(m, kinds[kind]));
 	snprintf(where, sizeof where, "%.200s/%s", at, kinds[kind]);
 	if (!*path || strlen(path) >= 4096)
@@ -89,6 +89,11 @@ check_mount(const struct kn_pdoc *d, json_t *m, const char *at, struct kn_err *e
 			return kn_pdoc_fail(
 			    d, where, true, e, "does not go with \"%s\"", kinds[kind]);
 	}
+	const char *out = json_string_value(json_object_get(m, "out"));
+	snprintf(where, sizeof where, "%.200s/out", at);
+	if (out && (!*out || strlen(out) >= 4096))
+		return kn_pdoc_fail(
+		    d, where, false, e, "the path is empty or too long");
 	const char *inside = json_string_value(json_object_get(m, "at"));
 	snprintf(where, sizeof where, "%.200s/%s", at, inside ? "at" : kinds[kind]);
 	if (kind == 1)

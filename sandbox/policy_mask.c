@@ -64,8 +64,10 @@ add_mask(struct kn_deny *d, size_t i, const char *at, const char *real, bool dir
 		.writable = open && kn_deny_mount(d, i)->writable,
 		.origin = d->origin };
 
-	if (top)
+	if (top) {
 		d->all->v[i].overlay = false;
+		d->all->v[i].out = NULL;
+	}
 	if (!open && top) {
 		d->all->v[i].writable = false;
 		return 0;

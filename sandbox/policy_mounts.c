@@ -111,14 +111,28 @@ plan_overlay(json_t *j, struct kn_mount *m, const char **source)
 {
 	json_t *size = json_object_get(j, "size"), *n = json_object_get(j, "inodes");
 	bool sized = size && !json_is_null(size);
-	*source = text(j, "overlay");
+	*source = text(j, "overlay") ? text(j, "overlay") : text(j, "copy");
+	m->out = text(j, "out");
 	m->overlay = true;
 	m->bytes = sized ? kn_policy_size_of(size) : OVERLAY_BYTES;
 	m->inodes =
 	    json_is_integer(n) ? (uint64_t)json_integer_value(n) : OVERLAY_INODES;
 }
 
-/* One bind, overlay, dir or symlink of the document. */
+/* Why what a task changed cannot be brought out of it. */
+static const char *
+out_fault(const struct kn_pol *p, const struct kn_mount_list *l)
+{
+	if (p->pub.pool.kind == KN_KIND_MODULE)
+		return "goes with /pool/kind \"exec\" only";
+	for (size_t i = 0; i < l->n; i++)
+		if (l->v[i].out)
+			return "one copy of a policy has \"out\", and there is one "
+			       "already; have the others' files collected";
+	return NULL;
+}
+
+/* One bind, overlay, copy, dir or symlink of the document. */
 static int
 build_mount(struct kn_pol *p, json_t *j, const char *pointer, struct kn_mount_list *l,
     struct kn_err *e)
@@ -133,7 +147,7 @@ build_mount(struct kn_pol *p, json_t *j, const char *pointer, struct kn_mount_li
 		m.type = KN_MOUNT_SYMLINK;
 		source = text(j, "symlink");
 	} else {
-		if (text(j, "overlay"))
+		if (text(j, "overlay") || text(j, "copy"))
 			plan_overlay(j, &m, &source);
 		m.writable = mode && strcmp(mode, "rw") == 0;
 		if (!at)
@@ -145,6 +159,11 @@ build_mount(struct kn_pol *p, json_t *j, const char *pointer, struct kn_mount_li
 	if (fault)
 		return kn_pol_fail(p, pointer, e,
 		    "\"%.80s\": %s; name another path inside", at, fault);
+	fault = m.out ? out_fault(p, l) : NULL;
+	if (fault)
+		return kn_pol_fail(p, pointer, e, "out: %s", fault);
+	if (m.out && !(m.out = kn_pmem_dup(&p->mem, m.out, strlen(m.out), e)))
+		return -1;
 	m.at = clean_path(&p->mem, at, e);
 	m.origin = kn_pmem_dup(&p->mem, origin, strlen(origin), e);
 	if (source)

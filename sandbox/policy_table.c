@@ -157,8 +157,15 @@ const struct kn_key kn_policy_keys[] = {
 	    "only what mounts name.",
 	    AT(fs.root), .dflt = KN_ROOT_EMPTY),
 	LIST("/filesystem/mounts", "Binds, tmpfs sizes, directories and links."),
-	OBJECT("/filesystem/mounts/*", "One of bind, overlay, tmpfs, dir, symlink."),
+	OBJECT(
+	    "/filesystem/mounts/*", "One of bind, copy, overlay, tmpfs, dir, symlink."),
 	TEXT("/filesystem/mounts/*/bind", "A path of the machine to show inside."),
+	TEXT("/filesystem/mounts/*/copy",
+	    "A directory of the machine of which each task has a copy of its own, as a "
+	    "layer upon it."),
+	TEXT("/filesystem/mounts/*/out",
+	    "Of a copy: a directory of the machine. The files that a task made or "
+	    "changed are brought to a new folder of it, named after the task."),
 	TEXT("/filesystem/mounts/*/overlay",
 	    "A directory of the machine, with a layer of each task's own upon it: what "
 	    "a task writes goes there and ends with it."),

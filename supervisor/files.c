@@ -130,10 +130,14 @@ take_one(struct kn_entry *e, struct kn_blob_r *r, int *fds_own, int fd_n, int *f
 	uint32_t what = kn_blob_get_u32(r), refusal = kn_blob_get_u32(r);
 	struct kn_outcome_file *f;
 	uint64_t print;
+	int dir;
 
 	if (r->bad)
 		return "files.body";
-	if (what == 0 || (what & ~(uint32_t)(KN_FILE_KEEP | KN_FILE_COLLECT)))
+	if (what != KN_FILE_OUT &&
+	    (what == 0 || (what & ~(uint32_t)(KN_FILE_KEEP | KN_FILE_COLLECT))))
+		return "files.what";
+	if (what == KN_FILE_OUT && !kn_launcher_out(e->sup->launcher, &dir))
 		return "files.what";
 	if (refusal >= KN_FILE_REFUSAL_N)
 		return "files.refusal";

@@ -3,7 +3,7 @@
  * Who does what: sup.c the public calls; turn.c the loop and the core's turns; act.c
  * actions -> the world; view.c one worker's lane and socket -> events; stream.c a
  * task's pipes, captured; relay.c a single command's streams (hasty.c: its terminal);
- * files.c descriptors of kept files;
+ * files.c descriptors of kept files; out.c what was changed in a copy;
  * refused.c calls that are refused; outcome.c what is answered; room.c how many
  * workers there is room for; signals.c all that touches signals.
  */
@@ -425,6 +425,11 @@ void kn_relay_close(struct kn_sup *s);
 int kn_files_take(struct kn_entry *e, const uint8_t *body, size_t n, int *fds_own,
     int fd_n, const char **out_field);
 void kn_files_drop(struct kn_entry *e);
+
+/* out.c */
+/* Of an outcome's files, those that come from a copy: into a new folder of their
+ * directory. What could not be brought stays among the files, by an absolute name. */
+void kn_out_bring(const struct kn_sup *s, const char *id, struct kn_outcome *o);
 
 /* refused.c */
 /* Are refused calls told of? -1: that was asked for and cannot be. */

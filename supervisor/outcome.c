@@ -174,6 +174,8 @@ kn_outcome_answer(struct kn_entry *e)
 	o.file_n = e->file_n;
 	e->files = NULL;
 	e->file_n = e->file_room = 0;
+	if (o.file_n > 0 && !s->module)
+		kn_out_bring(s, t->id, &o);
 	o.has_net = s->egress && o.worker >= 0;
 	o.net = e->net;
 	e->net = (struct kn_net_tally){ 0 };

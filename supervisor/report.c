@@ -31,6 +31,8 @@ kn_report_refusal(enum kn_file_refusal why)
 		[KN_FILE_TOO_MANY] = "too many files (999)",
 		[KN_FILE_BAD_NAME] = "not a name that can be handed back",
 		[KN_FILE_IO] = "could not be read",
+		[KN_FILE_TOO_DEEP] = "too deep (32 directories)",
+		[KN_FILE_UNWRITTEN] = "could not be written",
 	};
 
 	_Static_assert(KN_FILE_BYTES_MAX == 16 << 20 && KN_FILES_BYTES_MAX == 64 << 20,
@@ -226,6 +228,21 @@ dump(const struct kn_report *rep, json_t *root, int ok)
 	return text;
 }
 
+/* What it changed in a copy. */
+static json_t *
+brought(const struct kn_outcome *o)
+{
+	json_t *out = json_object();
+
+	if (set(out, "dir", words(o->out_dir)) |
+	    set(out, "files", json_integer((json_int_t)o->out_files)) |
+	    set(out, "bytes", json_integer((json_int_t)o->out_bytes))) {
+		json_decref(out);
+		return NULL;
+	}
+	return out;
+}
+
 static char *
 end_line(char *text_own, size_t *n)
 {
@@ -276,6 +293,8 @@ kn_report_result(const struct kn_report *rep, const char *id, uint64_t line,
 		r |= set(root, "error", kn_value_error_to_json(&o->value));
 	else
 		r |= set(root, "error", o->error[0] ? words(o->error) : json_null());
+	if (o->out_dir)
+		r |= set(root, "out", brought(o));
 	r |= kn_report_refused(root, o);
 	if (known)
 		r |= set_usage(root, rep, o);

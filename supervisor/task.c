@@ -127,6 +127,8 @@ kn_outcome_fini(struct kn_outcome *o)
 	free(o->files);
 	o->files = NULL;
 	o->file_n = 0;
+	free(o->out_dir);
+	o->out_dir = NULL;
 	for (size_t i = 0; o->refused && i < o->refused_n; i++) {
 		free(o->refused[i].allow);
 		free(o->refused[i].by);

@@ -117,7 +117,8 @@ struct kn_capture {
 };
 struct kn_outcome_file {
 	char *name;
-	uint32_t what; /* KN_FILE_KEEP | KN_FILE_COLLECT */
+	uint32_t what; /* KN_FILE_KEEP | KN_FILE_COLLECT; KN_FILE_OUT: could not be
+			  brought out of a copy, and its name is absolute */
 	enum kn_file_refusal refusal;
 	int fd; /* owned, read-only, a regular tmpfs file; -1 if refused */
 	uint64_t bytes;
@@ -143,6 +144,8 @@ struct kn_outcome {
 	struct kn_capture out, err;
 	struct kn_outcome_file *files;
 	size_t file_n;
+	char *out_dir; /* the folder that what it changed was brought to; or NULL */
+	uint64_t out_files, out_bytes;
 	struct kn_refused *refused;
 	size_t refused_n;
 	uint64_t refused_more; /* calls of yet other kinds */

@@ -233,9 +233,11 @@ struct knit_outcome {
 	uint64_t passed, passed_err; /* bytes handed on, of streams that were given */
 	size_t refused_n;	     /* kinds of system calls that were refused */
 	uint64_t refused_more;	     /* calls of yet other kinds */
+	const char *out_dir; /* where what it changed in a copy was brought, or NULL */
+	uint64_t out_files, out_bytes;
 };
 struct knit_file {
-	const char *name;    /* relative, clean */
+	const char *name;    /* relative, clean; absolute: of a copy, not brought out */
 	const char *refused; /* NULL, or why there is no descriptor */
 	int fd;		     /* read-only, a regular file; the job's, -1: none */
 	unsigned mode;	     /* permission bits */

@@ -4,6 +4,7 @@
  * at and on answers given; every open is beneath /task, follows nothing and cannot
  * block; only regular files are handed over, as read-only descriptors.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "ipc/fd.h"
 #include "ipc/glob.h"
 #include "sandbox/stub/files.h"
+#include "sandbox/stub/overlay.h"
 #include "sandbox/stub/sys.h"
 
 enum {
@@ -164,6 +166,8 @@ refusal_of(int r)
 		return KN_FILE_MISSING;
 	if (r == -ELOOP)
 		return KN_FILE_SYMLINK;
+	if (r == -ENAMETOOLONG)
+		return KN_FILE_TOO_DEEP;
 	if (r == -ENXIO) /* a socket, or a pipe that nobody writes */
 		return KN_FILE_NOT_REGULAR;
 	return KN_FILE_IO;
@@ -280,10 +284,11 @@ visit(struct walk *w, int dir, const char *name, size_t path_n, const char *patt
 	}
 }
 
+static _Alignas(16) char dents[DEPTH_MAX][DENTS_BYTES];
+
 static void
 walk_dir(struct walk *w, int dir, size_t path_n, const char *pattern, int depth)
 {
-	static _Alignas(16) char dents[DEPTH_MAX][DENTS_BYTES];
 	size_t n = component(pattern);
 	long got;
 
@@ -329,8 +334,87 @@ collect_pattern(struct walk *w, const char *pattern)
 	kn_sys_close(fd);
 }
 
+/* ---- all of a layer ---- */
+
+static void walk_layer(struct walk *w, int dir, size_t path_n, int depth);
+
+/* What is there by no name that can be opened: told, if it has one that can be said. */
+static void
+leave(struct walk *w, enum kn_file_refusal why)
+{
+	if (has_room(w, KN_FILE_OUT) && !refuse_bad_name(w, w->path, KN_FILE_OUT))
+		answer(w, w->path, KN_FILE_OUT, why, -1);
+}
+
+static void
+visit_layer(
+    struct walk *w, int dir, const struct kn_sys_dirent *d, size_t path_n, int depth)
+{
+	size_t at = path_n + (path_n > 0), name_n = strlen(d->name);
+	int fd;
+
+	if (at + name_n >= sizeof w->path) {
+		leave(w, KN_FILE_TOO_DEEP);
+		return;
+	}
+	if (path_n > 0)
+		w->path[path_n] = '/';
+	memcpy(w->path + at, d->name, name_n + 1);
+	if (d->type == DT_CHR) /* what was removed, or is denied: nothing */
+		return;
+	if (d->type != DT_DIR) {
+		offer(w, dir, d->name, w->path, KN_FILE_OUT, false);
+	} else if (depth + 1 >= DEPTH_MAX) {
+		leave(w, KN_FILE_TOO_DEEP);
+	} else {
+		fd = open_dir(dir, d->name);
+		if (fd >= 0)
+			walk_layer(w, fd, at + name_n, depth + 1);
+		else
+			leave(w, KN_FILE_IO);
+		kn_sys_close(fd);
+	}
+}
+
+static void
+walk_layer(struct walk *w, int dir, size_t path_n, int depth)
+{
+	long got;
+
+	while ((got = kn_sys_getdents(dir, dents[depth], DENTS_BYTES)) > 0) {
+		for (long at = 0; at < got;) {
+			const struct kn_sys_dirent *d =
+			    (const void *)(dents[depth] + at);
+
+			at += d->reclen;
+			if (!strcmp(d->name, ".") || !strcmp(d->name, ".."))
+				continue;
+			if (w->names++ >= NAMES_MAX && !w->full)
+				say_full(w, KN_FILE_OUT);
+			if (w->full || w->dead)
+				return;
+			w->path[path_n] = '\0';
+			visit_layer(w, dir, d, path_n, depth);
+		}
+	}
+}
+
+static void
+bring_out(struct walk *w, int layer)
+{
+	int fd = layer < 0 ? -1 : open_dir(layer, KN_OVERLAY_UPPER);
+
+	/* What patterns took is theirs; that there is no more room is said anew. */
+	w->pattern = ".";
+	w->full = false;
+	w->names = 0;
+	if (fd >= 0)
+		walk_layer(w, fd, 0, 0);
+	kn_sys_close(fd);
+}
+
 int
-kn_files_collect(int root, const struct kn_job *j,
+kn_files_collect(int root, int layer, const struct kn_job *j,
     const struct kn_collect_limits *limits, int sock, uint32_t task, uint32_t gen,
     uint32_t *out_n)
 {
@@ -355,6 +439,7 @@ kn_files_collect(int root, const struct kn_job *j,
 	}
 	for (uint32_t i = 0; i < j->collect_n && !w.dead; i++)
 		collect_pattern(&w, j->collect[i]);
+	bring_out(&w, layer);
 	flush(&w);
 	*out_n = w.sent;
 	return w.dead;

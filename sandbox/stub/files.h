@@ -20,10 +20,10 @@ int kn_files_put(int root, const struct kn_job *j, const int *fds, uint32_t fd_n
 struct kn_collect_limits {
 	uint64_t file_max, total_max, count_max;
 };
-/* Send what j wants kept and collected, in FILES messages for (task, gen). Only when
- * nothing of the cell runs any more. *out_n: entries sent. 0, or a negative errno: the
- * socket is gone. */
-int kn_files_collect(int root, const struct kn_job *j,
+/* Send what j wants kept and collected, in FILES messages for (task, gen), and every
+ * file of the layer (overlay.h; -1: none). Only when nothing of the cell runs any more.
+ * *out_n: entries sent. 0, or a negative errno: the socket is gone. */
+int kn_files_collect(int root, int layer, const struct kn_job *j,
     const struct kn_collect_limits *limits, int sock, uint32_t task, uint32_t gen,
     uint32_t *out_n);
 

@@ -11,7 +11,7 @@
 #include "sandbox/stub/sys.h"
 #include "sandbox/stub/text.h"
 
-#define UPPER "/tmp/upper"
+#define UPPER "/tmp/" KN_OVERLAY_UPPER
 #define WORK "/tmp/work"
 
 static int
@@ -33,6 +33,7 @@ kn_overlays_find(const struct kn_boot *b, struct kn_overlays *out)
 	size_t used = 0;
 
 	out->n = out->white_n = 0;
+	out->out = out->layer_fd = -1;
 	for (uint32_t i = 0; i < b->bind_n; i++) {
 		const struct kn_boot_bind *bind = &b->binds[i];
 		struct kn_overlay *l = &out->v[out->n];
@@ -47,6 +48,11 @@ kn_overlays_find(const struct kn_boot *b, struct kn_overlays *out)
 		memcpy(l->at, bind->at, n);
 		kn_mounts_opts(
 		    l->opts, bind->overlay_bytes, bind->overlay_inodes, "0711");
+		if (bind->out) {
+			out->out = (int)out->n;
+			out->out_bytes = bind->overlay_bytes;
+			out->out_inodes = bind->overlay_inodes;
+		}
 		out->n++;
 	}
 	return 0;
@@ -122,7 +128,11 @@ put(const struct kn_overlays *o, const struct kn_overlay *l)
 
 	if (r < 0)
 		return r;
-	r = kn_sys_mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, l->opts);
+	if (o->layer_fd >= 0 && l == &o->v[o->out])
+		r = kn_sys_move_mount(o->layer_fd, "/tmp");
+	else
+		r = kn_sys_mount(
+		    "tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, l->opts);
 	if (r < 0)
 		return r;
 	r = make_dir(UPPER, st.st_mode & 0777);
@@ -137,6 +147,21 @@ put(const struct kn_overlays *o, const struct kn_overlay *l)
 		    "overlay", l->at, "overlay", MS_NOSUID | MS_NODEV, opts);
 	(void)KN_SYS2(SYS_umount2, "/tmp", MNT_DETACH);
 	return r;
+}
+
+int
+kn_overlays_begin(struct kn_overlays *o)
+{
+	if (o->out < 0)
+		return 0;
+	o->layer_fd = kn_mounts_task_fs(o->out_bytes, o->out_inodes);
+	return o->layer_fd < 0 ? o->layer_fd : 0;
+}
+
+void
+kn_overlays_end(struct kn_overlays *o)
+{
+	kn_sys_close_at(&o->layer_fd);
 }
 
 int

@@ -15,6 +15,8 @@
 #include "ipc/control.h"
 #include "sandbox/stub/mounts.h"
 
+/* In the tmpfs of a layer: what was written. */
+#define KN_OVERLAY_UPPER "upper"
 enum { KN_OVERLAY_MAX = 8, KN_OVERLAY_AT = 256 };
 enum { KN_OVERLAY_WHITE_MAX = 500, KN_OVERLAY_WHITE_BYTES = 48 * 1024 };
 struct kn_overlay {
@@ -27,12 +29,19 @@ struct kn_overlays {
 	char text[KN_OVERLAY_WHITE_BYTES];
 	const char *white[KN_OVERLAY_WHITE_MAX]; /* paths inside, a parent first */
 	uint32_t white_n;
+	int out; /* the one whose layer is brought out, or -1 */
+	uint64_t out_bytes, out_inodes;
+	int layer_fd; /* its tmpfs, detached, while there is a cell; or -1 */
 };
 
 /* From the boot record. -E2BIG: too many, or a path that is too long. */
 int kn_overlays_find(const struct kn_boot *b, struct kn_overlays *out);
 /* In the template: one of each, made and taken away: does this kernel allow it? */
 int kn_overlays_try(const struct kn_overlays *l, const char **out_at);
+/* Before a cell: the tmpfs of the layer that outlives it; and when its files are out.
+ */
+int kn_overlays_begin(struct kn_overlays *o);
+void kn_overlays_end(struct kn_overlays *o);
 /* In a cell, before it has a /tmp of its own. */
 int kn_overlays_cell(const struct kn_overlays *l, const char **out_at);
 

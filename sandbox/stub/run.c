@@ -2,8 +2,7 @@
  *
  * The deadlines of a task are kept here, whatever the supervisor is doing: the hard one
  * runs from the claim. Why a cell is ended is decided once, before the kill; a task
- * that ended by itself first keeps its own end, unless the accounts say that it was
- * over a limit by then.
+ * that ended by itself first keeps its own end, unless it was over a limit by then.
  */
 #include <errno.h>
 #include <signal.h>
@@ -193,8 +192,9 @@ start(struct run *r, const uint8_t *inline_bytes)
 	share(r);
 	if (!r->shared[KN_FRESH_TASK])
 		r->task_fs = kn_mounts_task_fs(s->task_bytes, s->task_inodes);
-	if (r->task_fs < 0 && !r->shared[KN_FRESH_TASK]) {
-		fail(r, KN_EXEC_CELL, r->task_fs, "/task");
+	err = kn_overlays_begin(&s->overlays);
+	if (err < 0 || (r->task_fs < 0 && !r->shared[KN_FRESH_TASK])) {
+		fail(r, KN_EXEC_CELL, err < 0 ? err : r->task_fs, "/task, or a copy");
 		return -1;
 	}
 	err = kn_files_put(r->task_fs, &r->job, r->fds + r->stdio_n,
@@ -426,11 +426,13 @@ collect(struct run *r)
 {
 	struct kn_job_result *res = &r->res;
 
-	if (r->job.keep_n + r->job.collect_n == 0 || res->step != KN_EXEC_STARTED ||
-	    res->cause == KN_CAUSE_STOP || res->cause == KN_CAUSE_CANCEL)
+	if ((r->job.keep_n + r->job.collect_n == 0 && r->s->overlays.out < 0) ||
+	    res->step != KN_EXEC_STARTED || res->cause == KN_CAUSE_STOP ||
+	    res->cause == KN_CAUSE_CANCEL)
 		return;
-	if (kn_files_collect(r->task_fs, &r->job, &r->s->collect, r->s->sock,
-		r->head->task, r->head->gen, &res->file_n) < 0)
+	if (kn_files_collect(r->task_fs, r->s->overlays.layer_fd, &r->job,
+		&r->s->collect, r->s->sock, r->head->task, r->head->gen,
+		&res->file_n) < 0)
 		kn_serve_abandon(r->s);
 }
 
@@ -484,13 +486,12 @@ kn_run(struct kn_stub *s, const struct kn_slot_head *head,
 		collect(r);
 	}
 	kn_sys_close_at(&r->task_fs);
+	kn_overlays_end(&s->overlays);
 	if (r->room_n)
 		munmap(r->room, r->room_n);
 	answer(r);
 	kn_control_end(s->slice.control);
-	if (started && kn_cell_reap(&r->cell) < 0)
-		kn_serve_abandon(s);
-	if (r->unclean)
+	if ((started && kn_cell_reap(&r->cell) < 0) || r->unclean)
 		kn_serve_abandon(s);
 	kn_fresh_check(s->fresh, r->shared);
 	if ((s->flags & KN_BOOT_NEW_IPC) && kn_ipcns_renew(&s->ipcns) < 0)

@@ -255,6 +255,7 @@ FILE_LIE(file_absolute, "/etc/evil", KN_FILE_COLLECT, 0, PLAIN)
 FILE_LIE(file_dots, "a/../f", KN_FILE_COLLECT, 0, PLAIN)
 FILE_LIE(file_nameless, "", KN_FILE_COLLECT, 0, PLAIN)
 FILE_LIE(file_unasked_kept, "not-asked-for", KN_FILE_KEEP, 0, PLAIN)
+FILE_LIE(file_unasked_out, "f", KN_FILE_OUT, 0, PLAIN)
 FILE_LIE(file_what, "f", 8, 0, PLAIN)
 FILE_LIE(file_refusal, "f", KN_FILE_COLLECT, 99, -1)
 FILE_LIE(file_missing_fd, "f", KN_FILE_COLLECT, 0, -1)
@@ -472,6 +473,7 @@ const struct evil_lie evil_sock_lies[] = {
 	{ "file-dots", EVIL_TASK, file_dots },
 	{ "file-nameless", EVIL_TASK, file_nameless },
 	{ "file-unasked-kept", EVIL_TASK, file_unasked_kept },
+	{ "file-unasked-out", EVIL_TASK, file_unasked_out },
 	{ "file-what", EVIL_TASK, file_what },
 	{ "file-refusal", EVIL_TASK, file_refusal },
 	{ "file-missing-fd", EVIL_TASK, file_missing_fd },

@@ -133,6 +133,7 @@ LIES = {
     "file-dots": (FILES + "name", LOST),
     "file-nameless": (FILES + "name", LOST),
     "file-unasked-kept": (FILES + "name", LOST),
+    "file-unasked-out": (FILES + "what", LOST),
     "file-what": (FILES + "what", LOST),
     "file-refusal": (FILES + "refusal", LOST),
     "file-missing-fd": (FILES + "descriptors", LOST),

@@ -112,6 +112,20 @@ def an_overlay_is_written_for_the_task_alone():
     want(r.out == "there\nx\n" and not os.path.exists(d + "/new"), r)
 
 
+@key("/filesystem/mounts/*/copy")
+def a_copy_is_each_tasks_own():
+    d = dir_of("there")
+    r = sh(mounts({"copy": d, "at": "/in"}), "echo x >/in/there && cat /in/there")
+    want(r.out == "x\n" and open(d + "/there").read() == "there\n", r)
+
+
+@key("/filesystem/mounts/*/out")
+def what_was_changed_in_a_copy_is_brought_out():
+    d, to = dir_of("there", "left"), dir_of()
+    r = sh(mounts({"copy": d, "at": "/in", "out": to}), "echo x >/in/there")
+    want(r.rc == 0 and os.listdir(to + "/command") == ["there"], r)
+
+
 def words(**members):
     return doc(permissions=members)
 

@@ -9,8 +9,8 @@ enum { BINDS = 3, BPF_N = 5 };
 
 static const uint64_t bpf[2][BPF_N] = { { 1, 2, 3, 4, 5 }, { 6, 7, 8, 9, 10 } };
 static struct kn_boot_bind binds[BINDS] = {
-	{ "/usr", 1, 2, false, true, 7, 8, true, false, false },
-	{ "/work dir", UINT64_MAX, 4, true, true, 7, 8, true, false, false },
+	{ "/usr", 1, 2, false, true, 7, 8, true, false, false, false },
+	{ "/work dir", UINT64_MAX, 4, true, true, 7, 8, true, false, false, true },
 	{ .at = "/", .mask = true },
 };
 
@@ -91,6 +91,7 @@ a_boot_record_arrives_as_it_was_sent(void **state)
 		assert_int_equal(room[i].white, binds[i].white);
 		assert_int_equal(room[i].link, binds[i].link);
 		assert_int_equal(room[i].mask, binds[i].mask);
+		assert_int_equal(room[i].out, binds[i].out);
 	}
 	assert_int_equal(b.worker_bpf_n, BPF_N);
 	assert_memory_equal(b.worker_bpf, bpf[0], sizeof bpf[0]);

@@ -365,7 +365,7 @@ every_verdict_is_written_by_the_schema(void **state)
 	json_t *s = schema("result"), *verdicts = at(s, "properties verdict enum");
 	struct kn_outcome o = { 0 };
 	struct kn_err e;
-	char name[] = "a", link[] = "l", by[] = "a rule";
+	char name[] = "a", link[] = "l", by[] = "a rule", dir[] = "/d";
 	struct kn_refused refused = { .name = "socket",
 		.arg_n = 3,
 		.args = { 2, -1, INT64_MIN },
@@ -399,6 +399,8 @@ every_verdict_is_written_by_the_schema(void **state)
 		o.max_rss = o.memory_peak = o.pids_peak = 1;
 		o.files = files;
 		o.file_n = 2;
+		o.out_dir = dir;
+		o.out_files = o.out_bytes = v;
 		o.refused = &refused;
 		o.refused_n = 1;
 		o.refused_more = v;

@@ -145,7 +145,7 @@ ask(const char *const *keep, uint32_t keep_n, const char *const *collect,
 	uint32_t n = 0;
 	int before = open_fds();
 
-	assert_int_equal(kn_files_collect(root, &j, limits, pair[0], 7, 3, &n), 0);
+	assert_int_equal(kn_files_collect(root, -1, &j, limits, pair[0], 7, 3, &n), 0);
 	read_answers();
 	assert_int_equal(open_fds(), before);
 	assert_int_equal(n, answer_n);
@@ -236,6 +236,34 @@ a_hidden_folder_is_reached_when_named(void **state)
 	assert_file("out/.hidden/3.png", "three");
 }
 
+/* As overlayfs leaves it: what was written is in a folder of its own. */
+static void
+a_layer_is_handed_over_whole_and_what_was_removed_is_nothing(void **state)
+{
+	const struct kn_job none = { .keep_n = 0 };
+	uint32_t n = 0;
+	int fd;
+
+	(void)state;
+	assert_int_equal(mkdirat(root, "upper", 0755), 0);
+	assert_int_equal(mkdirat(root, "upper/.d", 0755), 0);
+	fd = openat(root, "upper/.d/.x", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(write(fd, "hidden", 6), 6);
+	close(fd);
+	assert_int_equal(mknodat(root, "upper/gone", S_IFCHR, 0), 0);
+	assert_int_equal(symlinkat("/etc/passwd", root, "upper/link"), 0);
+	assert_int_equal(mkfifoat(root, "upper/pipe", 0644), 0);
+	assert_int_equal(
+	    kn_files_collect(root, root, &none, &wide, pair[0], 7, 3, &n), 0);
+	read_answers();
+	assert_int_equal(answer_n, n);
+	assert_int_equal(n, 3);
+	assert_file(".d/.x", "hidden");
+	assert_int_equal(answer_for(".d/.x")->what, KN_FILE_OUT);
+	assert_refused("link", KN_FILE_SYMLINK);
+	assert_refused("pipe", KN_FILE_NOT_REGULAR);
+}
+
 static void
 a_name_unfit_for_a_record_is_refused_in_a_form_that_is(void **state)
 {
@@ -314,6 +342,7 @@ main(void)
 		T(only_plain_files_are_handed_over),
 		T(patterns_reach_down_but_not_through_links),
 		T(a_hidden_folder_is_reached_when_named),
+		T(a_layer_is_handed_over_whole_and_what_was_removed_is_nothing),
 		T(a_name_unfit_for_a_record_is_refused_in_a_form_that_is),
 		T(more_than_the_limit_is_said_once),
 		T(the_total_is_bounded_too),

@@ -153,6 +153,9 @@ names_that_lead_elsewhere(void **state)
 		send_file(names[i], KN_FILE_COLLECT, 0, tmpfs_file());
 		expect_socket("files.name");
 	}
+	send_file("no-copy", KN_FILE_OUT, 0, tmpfs_file());
+	expect_socket("files.what");
+	kn_files_drop(&s->entry[0]);
 	send_file("not-asked-for", KN_FILE_KEEP, 0, tmpfs_file());
 	expect_socket("files.name");
 	send_file("kept", KN_FILE_KEEP, 0, tmpfs_file());
