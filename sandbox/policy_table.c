@@ -20,30 +20,16 @@
 		__VA_ARGS__, NULL \
 	}
 
-#define OBJECT(p, d) \
+#define PLAIN(p, t, d) \
 	{ \
-		.path = p, .type = KN_KEY_OBJECT, .doc = d \
+		.path = p, .type = t, .doc = d \
 	}
-#define MAP(p, d) \
-	{ \
-		.path = p, .type = KN_KEY_MAP, .doc = d \
-	}
-#define LIST(p, d) \
-	{ \
-		.path = p, .type = KN_KEY_LIST, .doc = d \
-	}
-#define TEXT(p, d) \
-	{ \
-		.path = p, .type = KN_KEY_TEXT, .doc = d \
-	}
-#define PROFILE(p, d) \
-	{ \
-		.path = p, .type = KN_KEY_PROFILE, .doc = d \
-	}
-#define LATER(p, d) \
-	{ \
-		.path = p, .type = KN_KEY_LATER, .doc = d \
-	}
+#define OBJECT(p, d) PLAIN(p, KN_KEY_OBJECT, d)
+#define MAP(p, d) PLAIN(p, KN_KEY_MAP, d)
+#define LIST(p, d) PLAIN(p, KN_KEY_LIST, d)
+#define TEXT(p, d) PLAIN(p, KN_KEY_TEXT, d)
+#define PROFILE(p, d) PLAIN(p, KN_KEY_PROFILE, d)
+#define LATER(p, d) PLAIN(p, KN_KEY_LATER, d)
 #define INT(p, lo, hi, d, ...) \
 	{ \
 		.path = p, .type = KN_KEY_INT, .min = lo, .max = hi, .doc = d, \

@@ -226,11 +226,9 @@ files(struct kn_stub *s, const struct record *r, uint32_t n, const int *fds, int
 static int
 own_file(uint64_t size, int flags)
 {
-	int root = kn_mounts_task_fs(1 << 20, 16), fd;
+	int root = kn_mounts_task_fs(1 << 20, 16);
+	int fd = kn_sys_openat(root, "f", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 
-	if (root < 0)
-		return -1;
-	fd = kn_sys_openat(root, "f", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -1;
 	/* ftruncate is not of the calls it has; a byte at the end does the same */
