@@ -42,9 +42,8 @@ kn_report_refusal(enum kn_file_refusal why)
 
 /* ---- bytes ---- */
 
-/* A string of ours or a name: if it is not UTF-8 after all, made printable. */
-static json_t *
-words(const char *text)
+json_t *
+kn_report_words(const char *text)
 {
 	json_t *v = json_string(text);
 	char clean[1024];
@@ -234,7 +233,7 @@ brought(const struct kn_outcome *o)
 {
 	json_t *out = json_object();
 
-	if (set(out, "dir", words(o->out_dir)) |
+	if (set(out, "dir", kn_report_words(o->out_dir)) |
 	    set(out, "files", json_integer((json_int_t)o->out_files)) |
 	    set(out, "bytes", json_integer((json_int_t)o->out_bytes))) {
 		json_decref(out);
@@ -267,7 +266,7 @@ kn_report_result(const struct kn_report *rep, const char *id, uint64_t line,
 	size_t n;
 	int r = 0;
 
-	r |= set(root, "id", words(id));
+	r |= set(root, "id", kn_report_words(id));
 	r |= set(root, "verdict", json_string(kn_verdict_name(o->verdict)));
 	if (line)
 		r |= set(root, "line", json_integer((json_int_t)line));
@@ -292,7 +291,8 @@ kn_report_result(const struct kn_report *rep, const char *id, uint64_t line,
 	if (o->value.type == KN_TYPE_ERROR)
 		r |= set(root, "error", kn_value_error_to_json(&o->value));
 	else
-		r |= set(root, "error", o->error[0] ? words(o->error) : json_null());
+		r |= set(root, "error",
+		    o->error[0] ? kn_report_words(o->error) : json_null());
 	if (o->out_dir)
 		r |= set(root, "out", brought(o));
 	r |= kn_report_refused(root, o);

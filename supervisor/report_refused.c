@@ -18,7 +18,7 @@ one(const struct kn_refused *r)
 	bad |= json_object_set_new(o, "count", json_integer((json_int_t)r->count));
 	bad |= json_object_set_new(
 	    o, "errno", json_string(kn_errno_name((int)r->errno_ret, buf)));
-	bad |= json_object_set_new(o, "by", json_string(r->by));
+	bad |= json_object_set_new(o, "by", kn_report_words(r->by));
 	bad |= json_object_set_new(
 	    o, "allow", r->allow ? json_string(r->allow) : json_null());
 	if (!bad)

@@ -105,6 +105,29 @@ all_fields_of_a_task_that_ran(void **state)
 	json_decref(v);
 }
 
+/* A rule's reason is cut after some bytes, and its file has any name. */
+static void
+a_reason_that_is_no_text_after_all_is_told_all_the_same(void **state)
+{
+	struct kn_refused refused = { .name = "keyctl",
+		.by = (char[]){ "rule /seccomp/rules/0 (p\xff.json): caf\xc3" },
+		.count = 1,
+		.errno_ret = 1 };
+	struct kn_outcome o = { .verdict = KN_V_OK,
+		.started = true,
+		.refused = &refused,
+		.refused_n = 1,
+		.worker = 0,
+		.attempt = 1 };
+	json_t *v = result(&o);
+	json_t *one = json_array_get(json_object_get(v, "refused"), 0);
+
+	(void)state;
+	assert_string_equal(
+	    string_at(one, "by"), "rule /seccomp/rules/0 (p\\xff.json): caf\\xc3");
+	json_decref(v);
+}
+
 static void
 an_invalid_line_has_its_number_and_no_usage(void **state)
 {
@@ -351,6 +374,8 @@ main(void)
 		cmocka_unit_test(a_cut_inside_a_character_leaves_text),
 		cmocka_unit_test(collected_files_and_refusals),
 		cmocka_unit_test(a_long_file_comes_whole),
+		cmocka_unit_test(
+		    a_reason_that_is_no_text_after_all_is_told_all_the_same),
 		cmocka_unit_test(nothing_on_a_terminal_is_an_escape),
 		cmocka_unit_test(
 		    streams_that_were_relayed_are_counted_and_not_repeated),
