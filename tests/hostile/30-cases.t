@@ -28,10 +28,10 @@ fi
 ks run --ro-bind "$T/nowhere:/n" -- true
 is $rc 125 "a bind that is not there: refused, not left out (C144)"
 like "$(err)" 'nowhere' "and named (C144)"
-printf '{"version":1,"filesystem":{"deny":["./x"]}}' >"$T/deny.json"
-ks run --policy "$T/deny.json" -- true
-is $rc 125 "a rule that this version does not know is refused, not dropped (C007, C018)"
-like "$(err)" 'filesystem/deny' "and named"
+printf '{"version":1,"launcher":{"rootfs":"/x"}}' >"$T/later.json"
+ks run --policy "$T/later.json" -- true
+is $rc 125 "a rule that this version does not know is refused, not dropped"
+like "$(err)" 'launcher/rootfs' "and named"
 if command -v git >/dev/null; then
 	mkdir "$T/tree"
 	(cd "$T/tree" && git init -q . && echo x >f && git add f && git -c user.name=n -c user.email=e commit -qm one) >/dev/null 2>&1
