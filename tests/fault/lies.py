@@ -50,7 +50,7 @@ LIES = {
     "boot-fail-noise": ("launch failed", ()),
     "boot-fail-goes-on": (SOCKET + "type|launch failed|ready", LOST),
     "files-before-ready": (SOCKET + "type|" + FILES, LOST),
-    "listener-again": ("field=listener", LOST),
+    "listener-again": ("field=listener|" + SOCKET + "type", LOST), # before ready, or after
     "listener-late": (SOCKET + "type", LOST),
     "closes-at-start": (KILLED, ()),
     # claims
