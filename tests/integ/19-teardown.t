@@ -39,5 +39,12 @@ is "$(js "$T/report" 'L[0]["workers_lost"]')" 0 "no worker was lost"
 is "$(grep -c ' spawned ' "$T/err")" 1 "it was one worker all the time"
 diag "asked whether it was over: $(grep -c 'is over, its cell' "$T/err") of 3, had made all: $(grep -c '"stdout":"full' "$T/out")"
 
+# That time is teardown_ms: where there is none, the worker is killed for being busy.
+head -n 1 "$T/tasks" >"$T/one"
+watch_opts="--limit 200"
+ks run --debug lifecycle --tasks "$T/one" --workers 1 --set /timeouts/teardown_ms=0
+is "$(js "$T/out" 'by["heavy0"]["verdict"]')" timeout "without teardown_ms: the same verdict"
+at_least "$(grep -c 'kill why=' "$T/err")" 1 "and a worker that is killed"
+
 left_after "cells that take long to take down"
 done_testing
