@@ -141,19 +141,6 @@ on_signal(struct kn_run *r, int signo)
 	}
 }
 
-static int
-ms_until(uint64_t by_ns)
-{
-	uint64_t now = kn_clock_now();
-
-	if (!by_ns)
-		return -1;
-	if (by_ns <= now)
-		return 0;
-	return by_ns - now > 3600 * KN_S_NS ? 3600000
-					    : (int)((by_ns - now) / KN_MS_NS) + 1;
-}
-
 void
 kn_run_wait(struct kn_run *r, struct pollfd *others, int n, uint64_t by_ns)
 {
@@ -166,7 +153,7 @@ kn_run_wait(struct kn_run *r, struct pollfd *others, int n, uint64_t by_ns)
 	v[1] = (struct pollfd){ .fd = r->sig_fd, .events = POLLIN };
 	for (int i = 0; i < n; i++)
 		v[2 + i] = others[i];
-	if (poll(v, (nfds_t)(2 + n), ms_until(by_ns)) < 0)
+	if (poll(v, (nfds_t)(2 + n), kn_clock_poll_ms(kn_clock_now(), by_ns)) < 0)
 		v[1].revents = 0;
 	for (int i = 0; i < n; i++)
 		others[i].revents = v[2 + i].revents;

@@ -97,19 +97,6 @@ accept_one(struct kn_serve *s, const struct kn_serve_listener *l)
 		kn_http_open(s, fd);
 }
 
-static int
-ms_until(uint64_t by_ns)
-{
-	uint64_t now = kn_clock_now();
-
-	if (!by_ns)
-		return -1;
-	if (by_ns <= now)
-		return 0;
-	return by_ns - now > 3600 * KN_S_NS ? 3600000
-					    : (int)((by_ns - now) / KN_MS_NS) + 1;
-}
-
 static uint64_t
 earlier(uint64_t a, uint64_t b)
 {
@@ -187,7 +174,7 @@ wait_for_news(struct kn_serve *s, struct kn_err *e)
 	if (room_to_poll(s, n, e) < 0)
 		return -1;
 	n = list(s, s->polled);
-	if (poll(s->polled, n, ms_until(by)) < 0)
+	if (poll(s->polled, n, kn_clock_poll_ms(kn_clock_now(), by)) < 0)
 		return errno == EINTR || errno == ENOMEM || errno == EAGAIN
 			   ? 0
 			   : kn_err_sys(e, KN_EK_BUG, "poll");
