@@ -130,7 +130,7 @@ is "$(out)" "read 1000" "a reader that stops reads what it wants"
 is "$(net 'N["bytes_in"] < 64 << 20')" yes "and who floods it is held back"
 
 cat >"$T/tasks" <<X
-{"id":"hog","argv":["/usr/bin/python3","-S","/nc.py","hold","400","$me","1.5"]}
+{"id":"hog","argv":["/usr/bin/python3","-S","/nc.py","hold","400","$me","$(($(scaled 3) / 2)).5"]}
 {"id":"fine","argv":["/usr/bin/python3","-S","/nc.py","half","$me","10"]}
 X
 ks run --workers 2 --tasks "$T/tasks" --ro-bind "$T/nc.py:/nc.py" --allow "$me"

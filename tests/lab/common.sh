@@ -25,7 +25,7 @@ mirror() { # the first Debian mirror that this machine's apt uses
 }
 
 packages="bubblewrap,perl,python3,strace,procps,util-linux,gcc,libc6-dev,make,pkg-config,\
-libseccomp-dev,libjansson-dev,libcap-dev,libcmocka-dev,libpng16-16,mandoc,git,ca-certificates"
+libseccomp-dev,libjansson-dev,libcap-dev,libcmocka-dev,libpng16-16,mandoc,git,curl,ca-certificates"
 
 # make_root SUITE: a Debian tree with what the suite needs; prints its folder.
 make_root() {

@@ -12,6 +12,8 @@ chmod 1777 /tmp
 # Some programs find others by the path at which they were built.
 at=$(cat /lab/built-at)
 [ -e "$at" ] || { mkdir -p "${at%/*}" && ln -s /tmp/src/build "$at"; } || exit 93
+# As an installer leaves it; debootstrap has none.
+printf '%s\n' '127.0.0.1 localhost' "127.0.1.1 $(hostname)" '::1 localhost ip6-localhost ip6-loopback' >/etc/hosts
 top=/sys/fs/cgroup
 echo "+memory +pids +cpu" >$top/cgroup.subtree_control || exit 94
 mkdir -p $top/login/session || exit 94
