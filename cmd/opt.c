@@ -44,7 +44,8 @@ const struct kn_opt kn_opts[] = {
 	    set, 0, NULL },
 	{ "workers", "N", "sandboxes side by side (default: as many as CPUs)", value, 0,
 	    "/pool/workers" },
-	{ "launcher", "bwrap", "what starts a sandbox", launcher, 0, "/launcher/type" },
+	{ "launcher", "TYPE", "what starts a sandbox: bwrap, oci[:RUNTIME], direct",
+	    launcher, 0, "/launcher/type" },
 	{ "network", "none|host", "the network of the sandbox (default: none)", network,
 	    0, "/network/mode" },
 	{ "allow", "HOST:PORT", "a network of this host only, by a proxy; repeatable",
@@ -287,10 +288,21 @@ static int
 launcher(
     struct kn_run_opts *o, const struct kn_opt *opt, const char *v, struct kn_err *e)
 {
-	if (strcmp(v, "bwrap") != 0)
-		return kn_opt_usage(e, opt, "--launcher bwrap is what this version has",
+	const char *colon = strchr(v, ':');
+	char *type;
+
+	if (colon == NULL)
+		return value(o, opt, v, e);
+	type = own(o, strndup(v, (size_t)(colon - v)));
+	if (type == NULL)
+		return out_of_memory(e);
+	if (strcmp(type, "oci") != 0 || colon[1] == '\0')
+		return kn_opt_usage(e, opt,
+		    "bwrap, oci, oci:runc, oci:crun, oci:podman, oci:docker and direct",
 		    "\"%s\" is not supported", v);
-	return value(o, opt, v, e);
+	if (value(o, opt, type, e) < 0)
+		return -1;
+	return value_at(o, opt, "/launcher/runtime", colon + 1, e);
 }
 
 static int

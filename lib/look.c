@@ -85,7 +85,7 @@ knit_pool_fact(const struct knit_pool *p, const char *name)
 	if (!p || !name)
 		return NULL;
 	if (strcmp(name, "launcher") == 0)
-		return p->host.bwrap;
+		return kn_sup_launcher(p->sup);
 	if (strcmp(name, "steal") == 0)
 		return kn_sup_steal(p->sup, NULL);
 	if (strcmp(name, "steal-why") == 0) {

@@ -221,6 +221,11 @@ static const struct {
 	[KN_LACK_WSL1] = { "wsl1", "WSL 1 has no Linux kernel", "WSL",
 	    { [ROOT] = "wsl --set-version NAME 2 (in Windows)",
 		[CALLER] = "wsl --set-version NAME 2 (in Windows)" } },
+	[KN_LACK_LAUNCHER] = { "launcher", "this launcher cannot give it",
+	    "what starts the workers", { [ROOT] = "--launcher bwrap" } },
+	[KN_LACK_RUNTIME_MISSING] = { "runtime-missing",
+	    "there is no OCI runtime in a system directory", "the launcher oci",
+	    { [ROOT] = INSTALL "runc" } },
 };
 _Static_assert(sizeof(causes) / sizeof(causes[0]) == KN_LACK_N, "a row per cause");
 

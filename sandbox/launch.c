@@ -25,15 +25,12 @@ enum {
 /* The static stub, embedded by the linker (Makefile). */
 extern const char kn_stub_image[], kn_stub_image_end[];
 
+/* As root each worker has a uid of its own; what starts it must not be uid 0. */
 static int
-check_host(struct kn_launcher *l, struct kn_err *e)
+check_ids(const struct kn_launcher *l, struct kn_err *e)
 {
 	const struct kn_host *h = l->host;
 
-	if (h->bwrap[0] != '\0')
-		snprintf(l->bwrap, sizeof(l->bwrap), "%s", h->bwrap);
-	else if (kn_host_find_bwrap(l->bwrap, sizeof(l->bwrap), e) < 0)
-		return -1;
 	if (h->uid == 0 && !h->root && h->host_root) {
 		kn_err_set(e, KN_EK_HOST,
 		    "workers would have to run as the machine's uid 0: no CAP_SETUID, "
@@ -58,7 +55,8 @@ check_host(struct kn_launcher *l, struct kn_err *e)
 }
 
 /* A directory to mount the private tmpfs over, in the child's own mount namespace:
- * one that hides neither bwrap nor any path that bwrap is told to bind. */
+ * one that hides neither the launcher's program, nor what it works in, nor any path
+ * that it is told to bind. */
 static const char *
 choose_mount_dir(const struct kn_launcher *l)
 {
@@ -70,7 +68,8 @@ choose_mount_dir(const struct kn_launcher *l)
 		struct stat st;
 		bool free_here = lstat(candidates[i], &st) == 0 &&
 				 S_ISDIR(st.st_mode) &&
-				 strncmp(l->bwrap, candidates[i], n) != 0;
+				 strncmp(l->program, candidates[i], n) != 0 &&
+				 strncmp(l->place, candidates[i], n) != 0;
 
 		for (size_t j = 0; free_here && j < l->policy->fs.mount_n; j++) {
 			const struct kn_bind *b = &l->binds[j];
@@ -130,61 +129,14 @@ plan_child_binds(struct kn_launcher *l, size_t user_n, struct kn_err *e)
 	return 0;
 }
 
-static int
-plan_data(struct kn_launcher *l, struct kn_err *e)
-{
-	size_t n = l->policy->fs.mount_n;
-
-	l->data = calloc(n + 1, sizeof(l->data[0]));
-	if (l->data == NULL)
-		return kn_err_sys(e, KN_EK_HOST, "allocate the table of files");
-	for (size_t i = 0; i < n; i++) {
-		const struct kn_mount *m = &l->policy->fs.mounts[i];
-
-		if (m->type == KN_MOUNT_DATA)
-			l->data[l->data_n++] =
-			    (struct kn_child_data){ .path = m->data ? NULL : m->source,
-				    .p = m->data,
-				    .n = m->data_n };
-		else if (m->type == KN_MOUNT_MASK && !m->dir)
-			l->data[l->data_n++] = (struct kn_child_data){ .p = "" };
-	}
-	return 0;
-}
-
-/* What bwrap is told for each mount: a path, or the number that a file by content has
- * in the child. numbers: room for one text per mount. */
-static void
-fill_sources(const struct kn_launcher *l, const char **source, char (*numbers)[16])
-{
-	size_t child = 0;
-	int data = KN_CHILD_DATA_FD;
-
-	for (size_t i = 0; i < l->policy->fs.mount_n; i++) {
-		const struct kn_bind *b = &l->binds[i];
-
-		if (b->mount->type == KN_MOUNT_DATA ||
-		    (b->mount->type == KN_MOUNT_MASK && !b->mount->dir)) {
-			snprintf(numbers[i], sizeof(numbers[i]), "%d", data++);
-			source[i] = numbers[i];
-		} else if (b->mount->type == KN_MOUNT_BIND && !b->missing) {
-			source[i] = l->child_binds != NULL && b->fd >= 0
-					? l->child_paths[child++]
-					: b->path;
-		}
-	}
-}
-
-/* launcher.prefix: what is executed in bwrap's place, and executes it. It has no
- * environment, PATH neither, so it is looked for here. */
-static int
-add_prefix(struct kn_launcher *l, struct kn_err *e)
+int
+kn_launch_prefix(struct kn_launcher *l, struct kn_err *e)
 {
 	const struct kn_policy *p = l->policy;
 	const char *path = getenv("PATH"), *name;
 
 	if (p->prefix_n == 0) {
-		snprintf(l->exec, sizeof(l->exec), "%s", l->bwrap);
+		snprintf(l->exec, sizeof(l->exec), "%s", l->program);
 		return 0;
 	}
 	name = p->prefix[0];
@@ -208,40 +160,6 @@ add_prefix(struct kn_launcher *l, struct kn_err *e)
 	if (kn_argv_prepend(&l->argv, p->prefix, p->prefix_n, e) < 0)
 		return -1;
 	return kn_argv_prepend(&l->packed, p->prefix, p->prefix_n, e);
-}
-
-static int
-build_argv(struct kn_launcher *l, struct kn_err *e)
-{
-	size_t n = l->policy->fs.mount_n, blob_n = 0;
-	char(*numbers)[16] = calloc(n + 1, sizeof(*numbers));
-	const char **source = calloc(n + 1, sizeof(*source));
-	struct kn_bwrap_req r = { .bwrap = l->bwrap,
-		.policy = l->policy,
-		.source = source,
-		.stub = "/proc/self/fd/4" };
-	char *blob = NULL;
-	int rc = -1;
-
-	_Static_assert(KN_STUB_EXE_FD == 4, "the path above");
-	if (source == NULL || numbers == NULL) {
-		free(source);
-		free(numbers);
-		return kn_err_sys(e, KN_EK_HOST, "build bwrap's arguments");
-	}
-	fill_sources(l, source, numbers);
-	if (kn_bwrap_argv(&r, &l->argv, e) == 0 &&
-	    kn_bwrap_pack(&l->argv, KN_CHILD_ARGS_FD, &l->packed, &blob, &blob_n, e) ==
-		0)
-		rc = 0;
-	free(source);
-	free(numbers);
-	if (blob != NULL) {
-		l->args_fd = kn_fd_sealed("knit-args", blob, blob_n, 0, e);
-		rc = l->args_fd >= 0 ? 0 : -1;
-		free(blob);
-	}
-	return rc < 0 ? -1 : add_prefix(l, e);
 }
 
 /* Every bind holds a descriptor here, and another while it is brought along. The soft
@@ -286,14 +204,14 @@ build(struct kn_launcher *l, struct kn_err *e)
 {
 	size_t user_n = 0;
 
-	if (check_host(l, e) < 0 || raise_nofile(l, e) < 0 ||
+	if (l->ops->find(l, e) < 0 || check_ids(l, e) < 0 || raise_nofile(l, e) < 0 ||
 	    kn_bind_resolve(l->policy, &l->binds, e) < 0)
 		return -1;
 	for (size_t i = 0; i < l->policy->fs.mount_n; i++)
 		user_n += l->binds[i].fd >= 0;
 	if (l->host->root && user_n > 0 && plan_child_binds(l, user_n, e) < 0)
 		return -1;
-	if (plan_data(l, e) < 0 || build_argv(l, e) < 0)
+	if (l->ops->prepare(l, e) < 0 || kn_launch_prefix(l, e) < 0)
 		return -1;
 	if (kn_cgroup_open_from(l->host->no_cgroups ? NULL : l->pool_id, l->worker_n,
 		!l->host->stay, l->policy->task_cpus, &l->cgroup, e) < 0 ||
@@ -319,10 +237,14 @@ kn_launcher_new(const struct kn_policy *p, const struct kn_host *h,
     const uint8_t pool_id[16], uint32_t worker_n, const struct kn_layout *layout,
     struct kn_launcher **out, struct kn_err *e)
 {
-	struct kn_launcher *l = calloc(1, sizeof(*l));
+	const struct kn_launch_ops *ops = kn_launch_kind(p->launcher, e);
+	struct kn_launcher *l = ops ? calloc(1, sizeof(*l)) : NULL;
 
+	if (ops == NULL)
+		return -1;
 	if (l == NULL)
 		return kn_err_sys(e, KN_EK_HOST, "allocate the launcher");
+	l->ops = ops;
 	l->policy = p;
 	l->host = h;
 	memcpy(l->pool_id, pool_id, sizeof(l->pool_id));
@@ -345,6 +267,8 @@ kn_launcher_free(struct kn_launcher *l)
 		return;
 	kn_guard_dismiss(&l->guard); /* it ends while we tidy up */
 	kn_cgroup_close(l->cgroup);
+	if (l->ops->close != NULL)
+		l->ops->close(l);
 	kn_bind_free(l->binds, l->policy->fs.mount_n);
 	for (size_t i = 0; i < l->child_bind_n; i++)
 		free(l->child_paths[i]);
@@ -382,6 +306,12 @@ kn_launcher_out(const struct kn_launcher *l, int *out_dir)
 			return l->binds[i].mount;
 		}
 	return NULL;
+}
+
+const char *
+kn_launcher_program(const struct kn_launcher *l)
+{
+	return l->program;
 }
 
 const char *const *

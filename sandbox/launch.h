@@ -65,6 +65,8 @@ void kn_launch_kill(struct kn_launcher *l, uint32_t w, const struct kn_launched 
 void kn_launch_await_gone(const struct kn_launched *lw);
 /* After the reap: release cgroup directories and descriptors. Waits for nobody. */
 void kn_launch_release(struct kn_launcher *l, uint32_t w, struct kn_launched *lw);
+/* The path of the launcher's program; owned by the launcher. */
+const char *kn_launcher_program(const struct kn_launcher *l);
 /* The whole argument vector as it would be executed, for --dry-run: NULL-terminated,
  * owned by the launcher. */
 const char *const *kn_launcher_argv(const struct kn_launcher *l);

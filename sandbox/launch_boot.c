@@ -120,8 +120,8 @@ kn_launch_boot(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 		.layout = l->layout,
 		.flags = boot_flags(l, f),
 		.worker_n = l->worker_n,
-		.pids_overhead = KN_LAUNCH_PIDS_OVERHEAD,
-		.mem_overhead = KN_LAUNCH_MEM_OVERHEAD,
+		.pids_overhead = l->ops->pids_overhead,
+		.mem_overhead = l->ops->mem_overhead,
 		.worker_mem = p->worker.memory,
 		.tmp_bytes = p->fs.tmp_bytes,
 		.tmp_inodes = p->fs.tmp_inodes,
@@ -148,7 +148,8 @@ kn_launch_boot(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 	if (b.binds == NULL)
 		kn_err_sys(e, KN_EK_HOST, "allocate the boot record");
 	if (b.binds != NULL && pack_run(p, &b.run, &b.run_n, e) == 0 &&
-	    kn_cgroup_boot_fds(l->cgroup, w, fds, &b.has, &b.flags, e) == 0) {
+	    kn_cgroup_boot_fds(l->cgroup, w, fds, &b.has, &b.flags, e) == 0 &&
+	    (l->ops->boot == NULL || l->ops->boot(l, w, &b, fds, e) == 0)) {
 		b.bind_n = fill_binds(l, b.binds);
 		b.has |= 1u << KN_BOOT_FD_RECORD | 1u << KN_BOOT_FD_ARENA |
 			 1u << KN_BOOT_FD_BELL;
@@ -164,6 +165,8 @@ kn_launch_boot(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 	if (rc == 0 && !l->swept) {
 		l->swept = true;
 		kn_cgroup_sweep();
+		if (l->ops->sweep != NULL)
+			l->ops->sweep(l);
 	}
 	return rc;
 }

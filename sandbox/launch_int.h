@@ -1,6 +1,8 @@
 /* sandbox/launch_int.h: what the launch*.c files share; no one else includes it.
  *
  *   launch.c          the launcher: built once, frees all
+ *   launch_kinds.c    which kinds there are
+ *   launch_bwrap.c    what is bwrap's own, as the other launch_<kind>.c
  *   launch_start.c    fork one worker's launcher process
  *   launch_child.c    between fork and exec
  *   launch_warden.c   its parent, where we are embedded in another program
@@ -9,21 +11,84 @@
  *   launch_layers.c   enforced, degraded, absent, or refused
  *   launch_cpu.c      what a worker has used of the processors
  *   launch_explain.c  a worker that ended before it was ready
+ *
+ * How to add a kind of launcher. All that workers have in common whatever starts them
+ * is done by the files above: ids, binds resolved once and shown under the worker's
+ * uid, cgroups, the socket, the fork, the guard, the boot record. What differs is
+ * struct kn_launch_ops:
+ *   1. a word in enum kn_launcher_type and policy_table.c, its line in launch_kinds.c;
+ *   2. launch_<kind>.c with a table `kn_launch_<kind>`: find() and prepare() leave the
+ *      program and its arguments in the launcher, plan() puts what differs between
+ *      workers into the plan of the child, which executes c->path with descriptors
+ *      KN_STUB_SOCK_FD and KN_STUB_EXE_FD and nothing of the caller's but stderr;
+ *   3. what it executes must become the stub as PID 1 of a namespace (or its flag in
+ *      the boot record says what stands in), with these two descriptors;
+ *   4. it dies with the process that executed it, or kill() finds what is left, and
+ *      release(), close() and sweep() remove every file, name and mount of it;
+ *   5. what it cannot give is told by lacks(), layer by layer, and never quietly.
  */
 #ifndef KN_SANDBOX_LAUNCH_INT_H
 #define KN_SANDBOX_LAUNCH_INT_H
 
+#include "ipc/control.h"
 #include "sandbox/bind.h"
 #include "sandbox/bwrap.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/host.h"
+#include "sandbox/lack.h"
 #include "sandbox/launch.h"
 #include "sandbox/launch_child.h"
 #include "sandbox/launch_guard.h"
 #include "sandbox/launch_warden.h"
 #include "sandbox/policy.h"
 
+/* What a launcher prints, and the cause that it is a sign of. */
+struct kn_launch_sign {
+	const char *sign; /* part of the line */
+	bool host;	  /* the machine's settings are to blame */
+	bool userns;	  /* ask the settings; else, or if they allow it: */
+	enum kn_lack cause;
+};
+
+/* A kind of launcher. What is NULL is not needed. */
+struct kn_launch_ops {
+	const char *name; /* in messages */
+	/* Once, first: l->program is there, and l->place if files are worked with. */
+	int (*find)(struct kn_launcher *l, struct kn_err *e);
+	/* Once, with the binds resolved and, as root, planned: l->argv and l->packed.
+	 */
+	int (*prepare)(struct kn_launcher *l, struct kn_err *e);
+	/* Before each start of w: what differs between workers, *c is filled else. */
+	int (*plan)(
+	    struct kn_launcher *l, uint32_t w, struct kn_child *c, struct kn_err *e);
+	/* What the stub is told besides; descriptors in fds are closed after it. */
+	int (*boot)(struct kn_launcher *l, uint32_t w, struct kn_boot *b,
+	    int fds[KN_BOOT_FD_N], struct kn_err *e);
+	/* Besides cgroup, process group and launcher, which is not reaped yet. */
+	void (*kill)(struct kn_launcher *l, uint32_t w, const struct kn_launched *lw);
+	/* After the reap, and at the end of the pool: what it left. */
+	void (*release)(struct kn_launcher *l, uint32_t w);
+	void (*close)(struct kn_launcher *l);
+	/* Once, beside the first start: what dead supervisors left. */
+	void (*sweep)(const struct kn_launcher *l);
+	/* Why this kind cannot give a layer, as a clause; NULL: it can. */
+	const char *(*lacks)(const struct kn_policy *p, enum kn_layer layer);
+	const char *lead; /* a line of its own begins with it */
+	bool lead_skipped;
+	const struct kn_launch_sign *signs;
+	size_t sign_n;
+	/* Nothing known went wrong. */
+	void (*hint)(const struct kn_launcher *l, struct kn_err *e);
+	/* What launcher and stub weigh in the worker's cgroup. */
+	uint32_t pids_overhead;
+	uint64_t mem_overhead;
+};
+extern const struct kn_launch_ops kn_launch_bwrap;
+/* NULL with e: not built. */
+const struct kn_launch_ops *kn_launch_kind(enum kn_launcher_type t, struct kn_err *e);
+
 struct kn_launcher {
+	const struct kn_launch_ops *ops;
 	const struct kn_policy *policy;
 	const struct kn_host *host;
 	uint8_t pool_id[16];
@@ -31,8 +96,9 @@ struct kn_launcher {
 	struct kn_layout layout;
 	struct kn_layers layers;
 	struct kn_cgroup *cgroup;
-	char bwrap[256];
-	char exec[256]; /* what is executed: bwrap, or launcher.prefix */
+	char program[256]; /* of the launcher */
+	char exec[256];	   /* what is executed: program, or launcher.prefix */
+	char place[256];   /* where this pool's files are, or "" */
 
 	struct kn_bind *binds;		   /* one per policy mount */
 	struct kn_child_bind *child_binds; /* root: the user binds */
@@ -51,7 +117,7 @@ struct kn_launcher {
 	int stub_fd, null_fd;
 	struct kn_guard guard;	   /* embedded: without its process */
 	struct kn_warden *wardens; /* embedded: one per worker */
-	bool swept; /* what dead supervisors left; once, while the first bwrap starts */
+	bool swept;	 /* what dead supervisors left; once, beside the first start */
 	bool clone_dies; /* launch_start.c, killed_at_birth() */
 };
 
@@ -59,11 +125,8 @@ struct kn_launcher {
 int kn_launch_layers(const struct kn_policy *p, const struct kn_host *h,
     const struct kn_cgroup *g, struct kn_layers *out, struct kn_err *e);
 
-/* What the launcher processes and the stub weigh in the worker's cgroup. */
-enum {
-	/* bwrap outside, the stub, and the running cell's init */
-	KN_LAUNCH_PIDS_OVERHEAD = 3,
-};
-#define KN_LAUNCH_MEM_OVERHEAD (2ull << 20)
+/* launcher.prefix: what is executed in the launcher's place, and executes it. It has no
+ * environment, PATH neither, so it is looked for here. */
+int kn_launch_prefix(struct kn_launcher *l, struct kn_err *e);
 
 #endif

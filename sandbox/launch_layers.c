@@ -190,9 +190,20 @@ int
 kn_launch_layers(const struct kn_policy *p, const struct kn_host *h,
     const struct kn_cgroup *g, struct kn_layers *out, struct kn_err *e)
 {
+	const struct kn_launch_ops *ops = kn_launch_kind(p->launcher, e);
+
+	if (ops == NULL)
+		return -1;
 	for (int i = 0; i < KN_LAYER_N; i++) {
 		enum kn_layer l = (enum kn_layer)i;
 		struct have x = look(l, p, h, g);
+		const char *lacks = ops->lacks != NULL ? ops->lacks(p, l) : NULL;
+
+		if (lacks != NULL) {
+			x.can = false;
+			x.lacks = lacks;
+			x.cause = KN_LACK_LAUNCHER;
+		}
 
 		if (decide(l, p, &x, h->uid == 0, &out->state[i], e) < 0)
 			return -1;

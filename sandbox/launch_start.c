@@ -100,7 +100,7 @@ start_error(const struct kn_launcher *l, const struct kn_step_err *r, struct kn_
 	return -1;
 }
 
-/* 0 once bwrap is being executed. */
+/* 0 once the launcher is being executed. */
 static int
 await_exec(const struct kn_launcher *l, int report, struct kn_err *e)
 {
@@ -114,7 +114,8 @@ await_exec(const struct kn_launcher *l, int report, struct kn_err *e)
 
 		if (left == 0)
 			return kn_err_set(e, KN_EK_LAUNCH,
-			    "bwrap was not executed within %d s", EXEC_WAIT_MS / 1000);
+			    "%s was not executed within %d s", l->ops->name,
+			    EXEC_WAIT_MS / 1000);
 		if (poll(&p, 1, left) < 0 && errno != EINTR)
 			return kn_err_sys(e, KN_EK_LAUNCH, "wait for the launch");
 		if (p.revents == 0)
@@ -168,9 +169,9 @@ plan(
 	uint64_t memory = l->policy->worker.memory, pids = l->policy->worker.pids;
 
 	if (memory != 0)
-		memory += KN_LAUNCH_MEM_OVERHEAD;
+		memory += l->ops->mem_overhead;
 	if (pids != 0)
-		pids += KN_LAUNCH_PIDS_OVERHEAD;
+		pids += l->ops->pids_overhead;
 	if (kn_cgroup_prepare(l->cgroup, w, memory, pids, e) < 0)
 		return -1;
 	c->join_fds = join;
@@ -264,7 +265,8 @@ kn_launch_start(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 
 	(void)incarnation; /* the boot record carries it */
 	if (kn_bind_check_masks(l->binds, l->policy->fs.mount_n, e) < 0 ||
-	    plan(l, w, &c, join, e) < 0)
+	    plan(l, w, &c, join, e) < 0 ||
+	    (l->ops->plan != NULL && l->ops->plan(l, w, &c, e) < 0))
 		goto fail;
 	clone_fd = l->clone_dies ? -1 : kn_cgroup_clone_fd(l->cgroup, w);
 	if (start_child(l, w, &c, clone_fd, &x, &lw, e) < 0)
@@ -296,6 +298,8 @@ kn_launch_kill(struct kn_launcher *l, uint32_t w, const struct kn_launched *lw)
 	kn_cgroup_kill(l->cgroup, w);
 	if (lw->proc.pidfd < 0)
 		return;
+	if (l->ops->kill != NULL)
+		l->ops->kill(l, w, lw);
 	/* Not the launcher alone: its inner process may not have asked yet to die with
 	 * it (launch_guard.h). Until the launcher is reaped the number is its own. */
 	if (group > 1)
@@ -328,6 +332,8 @@ kn_launch_release(struct kn_launcher *l, uint32_t w, struct kn_launched *lw)
 		kn_proc_close(&lw->proc);
 	l->guard.groups[w] = 0;
 	kn_cgroup_release(l->cgroup, w);
+	if (l->ops->release != NULL)
+		l->ops->release(l, w);
 	kn_fd_close(&lw->sock);
 	kn_fd_close(&lw->err_fd);
 	kn_fd_close(&lw->bell_fd);

@@ -131,7 +131,21 @@ enum kn_balancer { /* in the order of the core's enum kn_balance */
 	KN_BALANCER_FIRST_IDLE_OR_RANDOM,
 	KN_BALANCER_N
 };
-enum kn_launcher_type { KN_LAUNCHER_BWRAP };
+enum kn_launcher_type {
+	KN_LAUNCHER_BWRAP,
+	KN_LAUNCHER_OCI,
+	KN_LAUNCHER_DIRECT,
+	KN_LAUNCHER_N
+};
+enum kn_runtime {
+	KN_RUNTIME_AUTO,
+	KN_RUNTIME_RUNC,
+	KN_RUNTIME_CRUN,
+	KN_RUNTIME_PODMAN,
+	KN_RUNTIME_DOCKER,
+	KN_RUNTIME_N
+};
+const char *kn_runtime_name(enum kn_runtime r);
 enum kn_network { KN_NET_NONE, KN_NET_HOST, KN_NET_ALLOW };
 enum kn_isolation { KN_ISOLATION_CELL, KN_ISOLATION_WORKER };
 enum kn_user { KN_USER_AUTO, KN_USER_ROOT, KN_USER_CALLER };
@@ -168,6 +182,7 @@ struct kn_policy {
 		uint32_t retries;
 	} pool;
 	enum kn_launcher_type launcher;
+	enum kn_runtime runtime;   /* of OCI */
 	const char *const *prefix; /* argv before the launcher's */
 	size_t prefix_n;
 	uint32_t require, allow_degraded; /* bit per enum kn_layer */

@@ -148,6 +148,20 @@ kn_policy_build_strings(struct kn_pol *p, const char *pointer, const char *const
 	return 0;
 }
 
+/* A key that does nothing is a mistake of who wrote it; not so if a flag has chosen
+ * another launcher than the document. */
+static int
+check_launcher(const struct kn_pol *p, struct kn_err *e)
+{
+	const char *chosen = kn_pol_origin(p, "/launcher/type");
+
+	if (p->pub.launcher != KN_LAUNCHER_OCI && strcmp(chosen, "--launcher") != 0 &&
+	    kn_policy_named(&p->pub, "/launcher/runtime"))
+		return kn_pol_fail(p, "/launcher/runtime", e,
+		    "is of the launcher oci, and /launcher/type is another");
+	return 0;
+}
+
 /* An argument may stand there twice. */
 static int
 build_prefix(struct kn_pol *p, struct kn_err *e)
@@ -295,6 +309,7 @@ kn_policy_build(struct kn_pol *p, struct kn_err *e)
 		return -1;
 	/* Each may find something: all of it is told. */
 	int rc = check_whole(p, e);
+	rc |= check_launcher(p, e);
 	rc |= build_prefix(p, e);
 	rc |= kn_policy_build_caps(p, e);
 	rc |= build_module(p, e);

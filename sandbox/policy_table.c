@@ -122,9 +122,15 @@ const struct kn_key kn_policy_keys[] = {
 	    AT(pool.balancer)),
 
 	OBJECT("/launcher", "What starts a worker."),
-	WORD("/launcher/type", WORDS("bwrap"), "bubblewrap.", AT(launcher),
-	    .later = WORDS("oci", "direct")),
-	LATER("/launcher/runtime", ""),
+	WORD("/launcher/type", WORDS("bwrap", "oci", "direct"),
+	    "\"bwrap\": bubblewrap. \"oci\": a container of a runtime. \"direct\": "
+	    "no "
+	    "namespaces, which is weaker.",
+	    AT(launcher)),
+	WORD("/launcher/runtime", WORDS("auto", "runc", "crun", "podman", "docker"),
+	    "Of type oci: the program that makes containers. \"auto\": the first of "
+	    "runc and crun that is there.",
+	    AT(runtime)),
 	LATER("/launcher/image", ""),
 	LATER("/launcher/rootfs", ""),
 	LIST("/launcher/prefix", "A program with its arguments that starts the "

@@ -19,6 +19,22 @@ static const char *const claim_names[] = {
 };
 _Static_assert(sizeof claim_names / sizeof *claim_names == KN_CLAIMS_N, "a name each");
 
+static const char *const runtime_names[] = {
+	[KN_RUNTIME_AUTO] = "auto",
+	[KN_RUNTIME_RUNC] = "runc",
+	[KN_RUNTIME_CRUN] = "crun",
+	[KN_RUNTIME_PODMAN] = "podman",
+	[KN_RUNTIME_DOCKER] = "docker",
+};
+_Static_assert(
+    sizeof runtime_names / sizeof *runtime_names == KN_RUNTIME_N, "a name each");
+
+const char *
+kn_runtime_name(enum kn_runtime r)
+{
+	return (unsigned)r < KN_RUNTIME_N ? runtime_names[r] : "?";
+}
+
 const char *
 kn_steal_name(enum kn_steal s)
 {

@@ -209,9 +209,10 @@ log_host(const struct kn_sup *s, uint32_t workers)
 
 	claim = kn_sup_claim(s, &why, &lanes);
 	KN_LOG(&s->log, KN_NS_HOST, KN_LOG_POOL,
-	    "workers=%u window=%u cpus=%u root=%d bwrap=%s lanes=%s steal=%s (%s)",
-	    workers, s->task_max, s->host->cpus, s->host->root, s->host->bwrap,
-	    s->share ? "shared" : "private", kn_steal_name(s->steal), s->steal_why);
+	    "workers=%u window=%u cpus=%u root=%d launcher=%s lanes=%s steal=%s (%s)",
+	    workers, s->task_max, s->host->cpus, s->host->root,
+	    kn_launcher_program(s->launcher), s->share ? "shared" : "private",
+	    kn_steal_name(s->steal), s->steal_why);
 	if (s->share)
 		KN_LOG(&s->log, KN_NS_HOST, KN_LOG_POOL,
 		    "claim=%s banks=%u claimants=%u region_lanes=%u (%s)", claim,
@@ -468,12 +469,6 @@ kn_sup_note(const struct kn_sup *s, const char *ns, const char *text)
 		if (strcmp(ns, kn_log_ns_name((enum kn_log_ns)i)) == 0)
 			KN_LOG(&s->log, i, KN_LOG_POOL, "%s", text);
 	}
-}
-
-const struct kn_layers *
-kn_sup_layers(const struct kn_sup *s)
-{
-	return kn_launcher_layers(s->launcher);
 }
 
 int

@@ -129,6 +129,8 @@ const char *kn_sup_steal(const struct kn_sup *s, const char **out_why);
 /* How workers claim from it, why so, and how many slots together; NULL: they do not. */
 const char *kn_sup_claim(
     const struct kn_sup *s, const char **out_why, uint32_t *out_region_lanes);
+/* The path of the program that starts its workers. */
+const char *kn_sup_launcher(const struct kn_sup *s);
 bool kn_sup_shares(const struct kn_sup *s); /* workers claim from one lane */
 /* A debug line of the submitter's. From any thread: it is one write. */
 void kn_sup_note(const struct kn_sup *s, const char *ns, const char *text);

@@ -397,9 +397,10 @@ const char *knit_pool_remark(const struct knit_pool *pool);
 void knit_pool_note(struct knit_pool *pool, const char *ns, const char *text);
 /* How a wall stands in this pool, as knit_outcome_layer(). */
 const char *knit_pool_layer(const struct knit_pool *pool, const char *layer);
-/* "launcher": the path of bwrap; "steal": "shared", "brokered" or "off", "steal-why"
- * the reason, "lanes" "shared" or "private"; where shared, "claim": "dekker" or
- * "cas-mask", "claim-why", "region-lanes": "8"; "policy": its hash. NULL: no such fact.
+/* "launcher": the path of what starts workers; "steal": "shared", "brokered" or "off",
+ * "steal-why" the reason, "lanes" "shared" or "private"; where shared, "claim":
+ * "dekker" or "cas-mask", "claim-why", "region-lanes": "8"; "policy": its hash. NULL:
+ * no such fact.
  */
 const char *knit_pool_fact(const struct knit_pool *pool, const char *name);
 

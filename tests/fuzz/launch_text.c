@@ -21,7 +21,9 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	static struct kn_host host = { .uid = 1000, .bwrap = "/usr/bin/bwrap" };
-	static struct kn_launcher l = { .host = &host, .bwrap = "/usr/bin/bwrap" };
+	static struct kn_launcher l = {
+		.ops = &kn_launch_bwrap, .host = &host, .program = "/usr/bin/bwrap"
+	};
 	static const int statuses[] = { 0, 1 << 8, 255 << 8, 9, 11 | 128 };
 	char *text = malloc(n + 1);
 

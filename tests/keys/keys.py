@@ -37,7 +37,6 @@ EXEMPT = {
     "/filesystem/mounts/*/why": "for readers",
     "/seccomp/rules/*/why": "for readers",
     "/timeouts/teardown_ms": "tests/integ/19-teardown.t shows it (KS=...-drop): alone on its machine, or load does",
-    "/launcher/type": "one word, and others refused by name",
 }
 
 

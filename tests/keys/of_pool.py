@@ -112,6 +112,14 @@ def a_worker_of_its_own_for_each_task():
     want(spawned(r) >= 3 and all(x["verdict"] == "ok" for x in r.by.values()), r)
 
 
+@key("/launcher/type", "/launcher/runtime")
+def a_launcher_that_is_not_built_or_not_there_is_refused():
+    r = run(doc(launcher={"type": "direct"}), "true")
+    want(r.rc == 125 and "starts nothing by direct" in r.err, r)
+    r = run(doc(launcher={"runtime": "runc"}), "true")
+    want(r.rc == 125 and "/launcher/runtime: is of the launcher oci" in r.err, r)
+
+
 @key("/launcher/prefix", "/launcher/prefix/*")
 def something_starts_the_launcher():
     r = run(doc(launcher={"prefix": ["nice", "-n", "7"]}), "nice")

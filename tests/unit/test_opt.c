@@ -191,8 +191,9 @@ static void
 what_this_version_has_is_named(void **state)
 {
 	(void)state;
-	refuse("--launcher oci -- x", "--launcher: \"oci\" is not supported");
-	refuse("--launcher direct -- x", "--launcher");
+	refuse("--launcher bwrap:runc -- x",
+	    "--launcher: \"bwrap:runc\" is not supported");
+	refuse("--launcher oci: -- x", "--launcher: \"oci:\" is not supported");
 	refuse("--network allow -- x", "--network: \"allow\" is not supported");
 	refuse("--allow example.com -- x", "--allow: \"example.com\" is not HOST:PORT");
 	refuse("--set memory=5 -- x", "--set");

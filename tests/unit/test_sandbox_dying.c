@@ -108,7 +108,7 @@ static void
 release_does_not_wait_for_the_socket_s_end(void **state)
 {
 	struct kn_launched lw = KN_LAUNCHED_NONE;
-	struct kn_launcher l = { 0 };
+	struct kn_launcher l = { .ops = &kn_launch_bwrap };
 	volatile pid_t groups[1] = { 0 };
 	struct kn_err e = { 0 };
 	uint64_t begun = kn_clock_now();

@@ -121,7 +121,7 @@ static void
 failures_are_explained_in_one_printable_line(void **state)
 {
 	struct kn_host h = { .root = false };
-	struct kn_launcher l = { .host = &h };
+	struct kn_launcher l = { .ops = &kn_launch_bwrap, .host = &h };
 	struct kn_err e;
 
 	(void)state;
