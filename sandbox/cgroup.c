@@ -216,13 +216,13 @@ make_fresh(int parent_fd, const char *name, unsigned wait_ms)
 {
 	uint64_t deadline = wait_ms ? kn_clock_after_ms(kn_clock_now(), wait_ms) : 0;
 
-	if (mkdirat(parent_fd, name, 0755) == 0)
+	if (kn_cgroup_dir_make(parent_fd, name) == 0)
 		return kn_cgroup_dir_open(parent_fd, name);
 	if (errno != EEXIST)
 		return -1;
 	kn_cgroup_dir_kill(parent_fd, name);
 	if (kn_cgroup_dir_remove(parent_fd, name, deadline) < 0 ||
-	    mkdirat(parent_fd, name, 0755) < 0)
+	    kn_cgroup_dir_make(parent_fd, name) < 0)
 		return -1;
 	return kn_cgroup_dir_open(parent_fd, name);
 }

@@ -127,6 +127,21 @@ kn_cgroup_dir_open(int parent_fd, const char *name)
 }
 
 int
+kn_cgroup_dir_make(int parent_fd, const char *name)
+{
+	int err;
+
+	if (mkdirat(parent_fd, name, 0755) < 0)
+		return -1;
+	if (fchmodat(parent_fd, name, 0755, 0) == 0)
+		return 0;
+	err = errno;
+	unlinkat(parent_fd, name, AT_REMOVEDIR);
+	errno = err;
+	return -1;
+}
+
+int
 kn_cgroup_dir_write(int dir_fd, const char *file, const char *text)
 {
 	KN_OWN_FD int fd = openat(dir_fd, file, O_WRONLY | O_CLOEXEC);

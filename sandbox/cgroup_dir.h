@@ -20,6 +20,9 @@ int kn_cgroup_dir_name(const uint8_t pool_id[16], char *buf, size_t n);
 bool kn_cgroup_dir_orphan(const char *name);
 
 int kn_cgroup_dir_open(int parent_fd, const char *name); /* or -1, errno */
+/* Make one that its owner may use, whatever the caller's umask is; 0, or -1 with errno.
+ */
+int kn_cgroup_dir_make(int parent_fd, const char *name);
 /* Write text to a file; 0, or -1 with errno. */
 int kn_cgroup_dir_write(int dir_fd, const char *file, const char *text);
 int kn_cgroup_dir_write_u64(int dir_fd, const char *file, uint64_t v);

@@ -52,7 +52,7 @@ step_aside(struct kn_cgroup_tree *t)
 	if (t->moved || !t->may_move)
 		return false;
 	sup_name(t, name, sizeof(name));
-	if (mkdirat(t->own_fd, name, 0755) < 0 && errno != EEXIST)
+	if (kn_cgroup_dir_make(t->own_fd, name) < 0 && errno != EEXIST)
 		return false;
 	fd = kn_cgroup_dir_open(t->own_fd, name);
 	if (fd < 0 || kn_cgroup_dir_write(fd, "cgroup.procs", "0") < 0) {
@@ -172,7 +172,7 @@ tree_open(const char *dir, bool v2, const char *name, struct kn_cgroup_tree *t)
 	t->own_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (t->own_fd < 0)
 		return -1;
-	if (mkdirat(t->own_fd, name, 0755) < 0 && errno != EEXIST) {
+	if (kn_cgroup_dir_make(t->own_fd, name) < 0 && errno != EEXIST) {
 		kn_fd_close(&t->own_fd);
 		return -1;
 	}

@@ -70,7 +70,7 @@ try_tree(const struct kn_cgroup_tree *t, struct done *x)
 {
 	KN_OWN_FD int leaf = -1;
 
-	if (mkdirat(t->pool_fd, "t", 0755) < 0 ||
+	if (kn_cgroup_dir_make(t->pool_fd, "t") < 0 ||
 	    (leaf = kn_cgroup_dir_open(t->pool_fd, "t")) < 0)
 		return;
 	if ((t->ctl & KN_CTL_MEMORY) != 0)
