@@ -19,6 +19,7 @@ import faults as F
 import storm as S
 
 N = int(os.environ.get("N", 0)) or (100000 if os.environ.get("KNIT_FAULT") == "all" else 4000)
+SLOW = int(os.environ.get("KNIT_SLOW", "1"))  # this machine is so many times slower
 EVERY = 0.02 if N >= 4000 else 0.01
 MODULE = os.path.join(F.B, "tests/module/storm.so")
 
@@ -52,7 +53,10 @@ def storm(place, name, workers, how, act, n, every):
     os.chmod(mark, 0o777)
     os.chmod(os.path.join(mark, "begun"), 0o666)
     options = ["--module", MODULE, "--workers", str(workers), "--steal", "shared", "--bind", mark + ":/m",
-               "--set", "/pool/claim=" + how, "--set", "/timeouts/hard_ms=3000"]
+               "--set", "/pool/claim=" + how, "--set", "/timeouts/hard_ms=%d" % (3000 * SLOW)]
+    if SLOW > 1:
+        for what, ms in ("start", 10000), ("claim", 1000), ("stop_ack", 50), ("hard_slack", 40), ("teardown", 10000):
+            options += ["--set", "/timeouts/%s_ms=%d" % (what, ms * SLOW)]
     pool = S.Pool(place, options, tasks)
     hits, held, end = 0, [], time.monotonic() + 300
     while pool.p.poll() is None and time.monotonic() < end:

@@ -49,6 +49,8 @@ def result(name, problems, note=""):
     for p in problems[:10]:
         print("#   %s" % str(p)[:900])
     sys.stdout.flush()
+    if problems: # prove without -v shows this alone
+        print("# failed: %s\n#   %s" % (name, "\n#   ".join(str(p)[:300] for p in problems[:10])), file=sys.stderr)
     return not problems
 
 

@@ -24,10 +24,10 @@ X
 done
 
 # ---- who runs what ----
-"$PY" - >"$T/tasks" <<'X'
-import json
+"$PY" - "$(scaled 250)" >"$T/tasks" <<'X'
+import json, sys
 for i in range(160):
-    print(json.dumps({"id": "c%d" % i, "call": "sleep_ms", "value": 250 if i % 32 == 0 else 2}))
+    print(json.dumps({"id": "c%d" % i, "call": "sleep_ms", "value": int(sys.argv[1]) if i % 32 == 0 else 2}))
 X
 # e EXPR: over the events E of the trace, X of them the runs of calls.
 e() {
@@ -44,7 +44,7 @@ for steal in brokered shared; do
 	is "$(e 'len(X), len({e["name"] for e in X}), all(k in e for e in X for k in ("ts", "dur", "pid", "tid"))')" "(160, 160, True)" \
 	    "$steal: the trace is JSON, and has each call once, with its time and its row"
 	is "$(e 'sorted({rows[e["tid"]] for e in X})')" "$(js "$T/out" 'sorted({r["worker"] for r in L})')" "$steal: in the rows of the workers that answered"
-	is "$(e '[e["name"] for e in X if e["dur"] > 200000 and sum(o["ts"] > e["ts"] for o in X) > 40 and not any(o["tid"] != e["tid"] and e["ts"] < o["ts"] < e["ts"] + e["dur"] for o in X)]')" \
+	is "$(e '[e["name"] for e in X if e["dur"] > '"$(scaled 200000)"' and sum(o["ts"] > e["ts"] for o in X) > 40 and not any(o["tid"] != e["tid"] and e["ts"] < o["ts"] < e["ts"] + e["dur"] for o in X)]')" \
 	    "[]" "$steal: while one is at a long call, others begin calls"
 done
 # Every other one is given to the worker that is at the long one.

@@ -5,4 +5,4 @@
 cd "$(dirname "$0")/../.." || exit 1
 PY=/usr/bin/python3
 [ -x $PY ] || PY=python3
-N=${KNIT_SCALE:-1500} exec $PY tests/fault/claims.py kills stops
+N=1500 exec $PY tests/fault/claims.py kills stops
