@@ -13,8 +13,6 @@
 #include "ipc/clock.h"
 #include "ipc/fd.h"
 
-enum { REST_MS = 200 }; /* until a descriptor may be free again */
-
 /* ---- signals ---- */
 
 static int
@@ -66,37 +64,6 @@ on_signal(struct kn_serve *s, int signo)
 
 /* ---- the loop ---- */
 
-/* The connection stays in the listener's queue, which poll() would tell of at once,
- * again and again. */
-static void
-rest_from_accepting(struct kn_serve *s)
-{
-	s->accept_at = kn_clock_after_ms(kn_clock_now(), REST_MS);
-	if (!s->full_said)
-		kn_say(&s->voice,
-		    "a connection waits: %s; raise the limit of descriptors, or lower "
-		    "--clients",
-		    strerror(errno));
-	s->full_said = true;
-}
-
-static void
-accept_one(struct kn_serve *s, const struct kn_serve_listener *l)
-{
-	int fd = kn_serve_accept(l);
-
-	if (fd < 0) {
-		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
-		    errno == ENOBUFS)
-			rest_from_accepting(s);
-		return;
-	}
-	if (l->what == KN_FOR_TASKS)
-		kn_client_open(s, fd);
-	else
-		kn_http_open(s, fd);
-}
-
 static uint64_t
 earlier(uint64_t a, uint64_t b)
 {
@@ -144,7 +111,7 @@ list(const struct kn_serve *s, struct pollfd *v)
 	/* Full: the others wait in the listener's queue. */
 	for (size_t i = 0; i < s->listener_n; i++) {
 		const struct kn_serve_listener *l = &s->listeners[i];
-		bool full = s->accept_at ||
+		bool full = l->rest_until ||
 			    (l->what == KN_FOR_TASKS && s->client_n >= s->opt.clients);
 
 		v[n++] = (struct pollfd){ .fd = full ? -1 : l->fd, .events = POLLIN };
@@ -167,9 +134,7 @@ wait_for_news(struct kn_serve *s, struct kn_err *e)
 	const struct pollfd *v;
 	uint64_t by = earlier(kn_http_expire(s), kn_notify_watchdog(s));
 
-	if (s->accept_at && s->accept_at <= kn_clock_now())
-		s->accept_at = 0;
-	by = earlier(by, s->accept_at);
+	by = earlier(by, kn_serve_rest(s));
 	n = 1 + pools + s->listener_n + KN_HTTP_MOST + s->client_n;
 	if (room_to_poll(s, n, e) < 0)
 		return -1;
@@ -181,7 +146,7 @@ wait_for_news(struct kn_serve *s, struct kn_err *e)
 	v = s->polled + 1 + pools;
 	for (size_t i = 0; i < s->listener_n; i++, v++) {
 		if (v->revents)
-			accept_one(s, &s->listeners[i]);
+			kn_serve_take(s, &s->listeners[i]);
 	}
 	for (size_t i = 0; i < KN_HTTP_MOST; i++, v++) {
 		if (v->fd >= 0 && v->fd == s->http[i].fd)
@@ -288,6 +253,7 @@ open_all(struct kn_serve *s, struct kn_err *e)
 	if (kn_serve_listen(s, e) < 0)
 		return -1;
 	kn_notify_begin(s);
+	kn_serve_room_open(s);
 	return kn_serve_pool_open(s, e);
 }
 

@@ -180,8 +180,8 @@ kn_client_close(struct kn_client *c)
 	knit_batch_close(c->batch);
 	kn_out_close(&c->out);
 	close(c->fd);
-	s->accept_at = 0;
 	c->pool->clients--;
 	s->client_n--;
+	kn_serve_room_freed(s);
 	free(c);
 }

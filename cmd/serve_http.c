@@ -25,19 +25,43 @@ kn_http_close(struct kn_http *h)
 	kn_fd_close(&h->fd);
 }
 
+unsigned
+kn_http_count(const struct kn_serve *s)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < KN_HTTP_MOST; i++)
+		n += s->http[i].fd >= 0;
+	return n;
+}
+
+void
+kn_http_drop_oldest(struct kn_serve *s)
+{
+	struct kn_http *oldest = NULL;
+
+	for (size_t i = 0; i < KN_HTTP_MOST; i++) {
+		struct kn_http *h = &s->http[i];
+
+		if (h->fd >= 0 && (!oldest || h->by_ns < oldest->by_ns))
+			oldest = h;
+	}
+	if (oldest)
+		kn_http_close(oldest);
+}
+
 void
 kn_http_open(struct kn_serve *s, int fd)
 {
-	struct kn_http *oldest = &s->http[0];
+	struct kn_http *h = s->http;
 
-	for (size_t i = 0; i < KN_HTTP_MOST && oldest->fd >= 0; i++) {
-		if (s->http[i].fd < 0 || s->http[i].by_ns < oldest->by_ns)
-			oldest = &s->http[i];
-	}
 	/* Who sits on connections must not keep a probe from its answer. */
-	kn_http_close(oldest);
-	oldest->fd = fd;
-	oldest->by_ns = kn_clock_after_ms(kn_clock_now(), KN_HTTP_MS);
+	if (kn_http_count(s) == KN_HTTP_MOST)
+		kn_http_drop_oldest(s);
+	while (h->fd >= 0)
+		h++;
+	h->fd = fd;
+	h->by_ns = kn_clock_after_ms(kn_clock_now(), KN_HTTP_MS);
 }
 
 int

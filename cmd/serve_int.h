@@ -5,6 +5,7 @@
  *   serve_pool.c    pools: the one of today's policy, and those of before a reload
  *   serve_client.c  one connection: task lines in, result lines out
  *   serve_listen.c  sockets that are made here or handed over by whoever starts us
+ *   serve_room.c    descriptors: connections never take those of the pool
  *   serve_http.c    /health and /metrics
  *   serve_metrics.c the numbers
  *   serve_notify.c  whoever started us is told; the health file
@@ -59,6 +60,7 @@ struct kn_serve_listener {
 	char path[KN_SERVE_PATH_MOST + 1]; /* to be removed at the end; "": none */
 	dev_t dev;			   /* so that only our own is removed */
 	ino_t ino;
+	uint64_t rest_until; /* no connection is taken before; 0: at any time */
 };
 
 /* ---- pools ---- */
@@ -98,7 +100,12 @@ struct kn_client {
 	struct kn_client *next;
 };
 
-enum { KN_HTTP_HEAD_MOST = 8192, KN_HTTP_MOST = 16, KN_HTTP_MS = 5000 };
+enum {
+	KN_HTTP_HEAD_MOST = 8192,
+	KN_HTTP_MOST = 16,
+	KN_HTTP_LEAST = 4, /* whatever else is open */
+	KN_HTTP_MS = 5000,
+};
 struct kn_http {
 	int fd; /* -1: free */
 	uint64_t by_ns;
@@ -130,7 +137,7 @@ struct kn_serve {
 	int trace_fd, sig_fd;
 	int signo; /* that stopped it */
 	sigset_t mask;
-	uint64_t accept_at; /* no descriptor was left: not before; 0: at any time */
+	uint64_t base_fds; /* open before the first pool was */
 	bool full_said;
 	struct pollfd *polled;
 	size_t polled_cap;
@@ -177,9 +184,33 @@ void kn_serve_unlisten(struct kn_serve *s, enum kn_serve_for what);
 /* -1: nobody there now. */
 int kn_serve_accept(const struct kn_serve_listener *l);
 
+/* ---- serve_room.c ---- */
+
+enum {
+	/* One connection for tasks, some for health, and one that is turned away. */
+	KN_SERVE_FDS_LEAST = 1 + KN_HTTP_LEAST + 1,
+};
+struct kn_serve_fds {
+	uint64_t open, limit;
+	uint64_t kept; /* for pools and what else is always served, used or not */
+};
+void kn_serve_fds(const struct kn_serve *s, struct kn_serve_fds *out);
+/* Once, before the first pool. */
+void kn_serve_room_open(struct kn_serve *s);
+/* Take a connection that came; it rests otherwise, until one has ended or time has
+ * passed: poll() would tell of it at once, again and again. */
+void kn_serve_take(struct kn_serve *s, struct kn_serve_listener *l);
+/* A connection has ended. */
+void kn_serve_room_freed(struct kn_serve *s);
+/* When a rest is over, 0: none. Those that are over end. */
+uint64_t kn_serve_rest(struct kn_serve *s);
+
 /* ---- serve_http.c, serve_metrics.c ---- */
 
 void kn_http_open(struct kn_serve *s, int fd); /* takes fd */
+unsigned kn_http_count(const struct kn_serve *s);
+/* The one that came first, if there is one, goes. */
+void kn_http_drop_oldest(struct kn_serve *s);
 int kn_http_events(const struct kn_http *h);
 void kn_http_ready(struct kn_serve *s, struct kn_http *h, short revents);
 /* Those that take too long are let go. When to look again, 0: not. */

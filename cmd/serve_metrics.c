@@ -114,6 +114,7 @@ print_pool(FILE *f, const struct kn_serve_pool *p)
 char *
 kn_serve_metrics(struct kn_serve *s, size_t *out_n)
 {
+	struct kn_serve_fds fds;
 	struct sums v = { 0 };
 	char *text = NULL;
 	FILE *f = open_memstream(&text, out_n);
@@ -142,6 +143,11 @@ kn_serve_metrics(struct kn_serve *s, size_t *out_n)
 	metric(f, "knit_reloads_failed_total", "counter",
 	    "Policies that were found wrong when they were to be read again.",
 	    v.t.failed_reloads);
+	kn_serve_fds(s, &fds);
+	metric(f, "process_open_fds", "gauge", "Open file descriptors.", fds.open);
+	metric(f, "process_max_fds", "gauge", "As many may be open.", fds.limit);
+	metric(f, "knit_descriptors_kept", "gauge",
+	    "Of these, kept for pools and health, used or not.", fds.kept);
 	if (s->pools)
 		print_pool(f, s->pools);
 	if (fclose(f) != 0) {

@@ -45,6 +45,7 @@ knit_pool_count(struct knit_pool *p, struct knit_pool_counts *out, struct knit_e
 		.stolen = p->counts.stolen,
 		.window = (unsigned)p->window,
 		.doorbell_missed = p->counts.doorbell_missed,
+		.descriptors = p->counts.fds_most,
 	};
 	pthread_mutex_unlock(&p->lock);
 	memset(out, 0, size);

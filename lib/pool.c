@@ -167,6 +167,7 @@ open_sup(struct knit_pool *p, const struct knit_pool_options *o, struct knit_err
 		.trace_on = o->trace_fd >= 0,
 		.trace_fd = o->trace_fd,
 		.debug_fd = o->debug_fd,
+		.fds_beside = o->descriptors,
 		.log_json = o->flags & KNIT_POOL_DEBUG_JSON,
 	};
 	const struct kn_policy *policy = kn_lib_policy(p->policy);

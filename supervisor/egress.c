@@ -26,7 +26,7 @@
 #define SO_NETNS_COOKIE 71
 #endif
 
-enum { ACCEPTS_AT_ONCE = 16, BACKLOG_AT_MOST = 1024 };
+enum { ACCEPTS_AT_ONCE = 16, BACKLOG_AT_MOST = 1024, FDS_BESIDE = 16 };
 
 int
 kn_egress_open(struct kn_sup *s, struct kn_err *e)
@@ -47,6 +47,7 @@ kn_egress_open(struct kn_sup *s, struct kn_err *e)
 	g->per_worker = each > KN_EG_PER_WORKER ? KN_EG_PER_WORKER : (unsigned)each;
 	if (g->per_worker < 1)
 		g->per_worker = 1;
+	s->fds_most += FDS_BESIDE + 2 * (uint64_t)g->per_worker * s->worker_n;
 	if (kn_resolver_open(&g->resolver, &s->loop, e) < 0)
 		return -1;
 	g->spare_fd = fcntl(g->resolver.null_fd, F_DUPFD_CLOEXEC, 3);

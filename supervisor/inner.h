@@ -224,6 +224,7 @@ struct kn_sup {
 	bool broken;	   /* our own bug: the loop cannot go on */
 	bool watchdog_hit; /* looking without a bell, see KN_DOORBELL_MS */
 	uint32_t worker_n, task_max, most_ready;
+	uint64_t fds_most; /* descriptors of the pool, see room.c */
 	struct kn_wk *wk;
 	struct kn_entry *entry;
 	uint32_t free_head, used_n, refused_head;

@@ -3,7 +3,8 @@
  * Launches that fail for want of descriptors say nothing about the task, and a pool
  * that comes up with fewer workers than were asked for should say why: so it is
  * reckoned before the first one, and said once. What tasks hand back is not in it, that
- * comes and goes.
+ * comes and goes. Who has descriptors of his own to open (connections, say) is told how
+ * many the pool counts on.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -55,24 +56,27 @@ total(const struct kn_sup *s, uint64_t workers)
 int
 kn_room_for_workers(struct kn_sup *s, uint32_t *workers, struct kn_err *e)
 {
-	uint64_t used, each = WORKER_FDS, binds = 0, least;
+	uint64_t used, own, each = WORKER_FDS, binds = 0, least;
 	uint32_t fit = *workers;
 	struct kn_cgroup_where where;
 	struct rlimit now;
 
 	for (size_t i = 0; i < s->policy->fs.mount_n; i++)
 		binds += s->policy->fs.mounts[i].user ? BIND_FDS : 0;
+	own = POOL_FDS + POOL_TREE_FDS * KN_CGROUP_TREES_MAX + binds;
+	s->fds_most = own + WORKER_FDS_AT_MOST * total(s, *workers);
 	if (getrlimit(RLIMIT_NOFILE, &now) < 0 ||
-	    now.rlim_cur >= MANY + binds + WORKER_FDS_AT_MOST * total(s, *workers))
+	    now.rlim_cur >= MANY + s->opt.fds_beside + s->fds_most)
 		return 0;
-	used = open_now() + POOL_FDS + binds;
+	own = POOL_FDS + binds;
 	if (!s->host->no_cgroups && kn_cgroup_where(&where, NULL) == 0) {
 		uint64_t trees =
 		    kn_cgroup_trees_at_most(&where, s->policy->task_cpus != 0);
 
-		used += trees * POOL_TREE_FDS;
+		own += trees * POOL_TREE_FDS;
 		each += trees * WORKER_TREE_FDS;
 	}
+	used = open_now() + s->opt.fds_beside + own;
 	/* What the first worker needs at least is each of it but the deeper lane. */
 	least = used + each - WORKER_FDS;
 	if (least < STUB_FDS)
@@ -93,6 +97,7 @@ kn_room_for_workers(struct kn_sup *s, uint32_t *workers, struct kn_err *e)
 		    "open files, a worker needs %llu",
 		    fit, fit == 1 ? "" : "s", *workers,
 		    (unsigned long long)now.rlim_cur, (unsigned long long)each);
+	s->fds_most = own + each * total(s, fit);
 	*workers = fit;
 	return 0;
 }

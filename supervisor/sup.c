@@ -438,6 +438,7 @@ kn_sup_count(const struct kn_sup *s, struct kn_sup_counts *out)
 		.failed_launches = c.failed_launches,
 		.stolen = c.stolen,
 		.doorbell_missed = s->doorbell_missed,
+		.fds_most = s->fds_most,
 		.bugs = kn_pool_bugs(s->pool),
 	};
 }

@@ -57,6 +57,7 @@ struct kn_sup_options {
 	/* The process is somebody else's (kn_sup_turn()): its limits and what it does
 	 * about signals stay as they are. Who turns has SIGPIPE and SIGXFSZ blocked. */
 	bool embedded;
+	uint32_t fds_beside; /* descriptors that the process will open for others */
 	const struct kn_sup_learn *learn; /* NULL: nothing is let through */
 	/* Kind module: the module's environment ("K=V"), borrowed until open returns;
 	 * NULL: what the policy makes of the caller's. */
@@ -118,6 +119,7 @@ struct kn_sup_counts {
 	uint32_t workers; /* the most that were ready at one time */
 	uint32_t running, queued;
 	uint64_t answered, worker_spawned, worker_lost, stolen, doorbell_missed;
+	uint64_t fds_most; /* descriptors, see room.c */
 	uint64_t failed_launches; /* not among the lost: they never got ready */
 	uint64_t bugs;		  /* events that could not be: ours, must stay 0 */
 };

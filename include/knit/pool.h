@@ -37,7 +37,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define KNIT_POOL_API 4 /* rises when something is added; nothing is taken away */
+#define KNIT_POOL_API 5 /* rises when something is added; nothing is taken away */
 
 /* ---- errors ---- */
 
@@ -329,6 +329,9 @@ struct knit_pool_options { /* filled by knit_pool_options_init(), then changed *
 	/* In place of /pool/steal and /pool/claim. NULL: as the policy says. */
 	const char *steal, *claim;
 	int debug_fd, trace_fd; /* borrowed; -1: no such lines, no trace events */
+	/* That the caller will open beside those of the pool, which gets fewer workers
+	 * if else the limit of open files would not do. (API 5) */
+	unsigned descriptors;
 };
 void knit_pool_options_init(struct knit_pool_options *o, size_t size);
 /* Whether `debug` is a list of namespaces. */
@@ -388,6 +391,9 @@ struct knit_pool_counts {
 	unsigned window; /* jobs that the workers choose from */
 	/* Times that something had come and nobody had rung; should stay 0. */
 	uint64_t doorbell_missed;
+	/* That the pool may need at one time, but for files that tasks are given or
+	 * hand back: who opens others leaves as many. (API 5) */
+	uint64_t descriptors;
 };
 int knit_pool_count(
     struct knit_pool *pool, struct knit_pool_counts *out, struct knit_error *e);

@@ -128,9 +128,9 @@ done
 is "$alive" "" "its workers are gone"
 ks serve --socket "$T/s2" --health-file "$T/health" --policy nosuch
 is "$rc $(ls "$T/health" 2>/dev/null)" "125 " "the health file of a killed one does not speak for the next"
-begin
+begin --clients 1000
 is "$(curl "$T/h" /health)" "200 serving" "the next one takes the name over"
-is "$(client crowd $pid)" "rests answers" "where descriptors run out connections wait, and the server does not spin"
+is "$(client crowd "$T/h" $pid)" "rests 200 ok" "where descriptors run out connections wait, and the server does not spin"
 
 # ---- drain ----
 "$KS" run --quiet --connect "$S" -- sh -c 'sleep 2; echo done' >"$T/slow" 2>&1 &
