@@ -187,15 +187,3 @@ kn_outcome_answer(struct kn_entry *e)
 	s->cb.answer(s->cb.ctx, t, &o);
 	kn_outcome_fini(&o);
 }
-
-const char *
-kn_sup_launcher(const struct kn_sup *s)
-{
-	return kn_launcher_program(s->launcher);
-}
-
-const struct kn_layers *
-kn_sup_layers(const struct kn_sup *s)
-{
-	return kn_launcher_layers(s->launcher);
-}

@@ -420,57 +420,7 @@ kn_sup_close(struct kn_sup *s)
 	free(s);
 }
 
-/* ---- looking ---- */
-
-void
-kn_sup_count(const struct kn_sup *s, struct kn_sup_counts *out)
-{
-	struct kn_pool_counts c;
-
-	kn_pool_count(s->pool, &c);
-	*out = (struct kn_sup_counts){
-		.workers = s->most_ready,
-		.running = c.running,
-		.queued = c.queued + c.published,
-		.answered = s->answered,
-		.worker_spawned = c.spawned,
-		.worker_lost = c.lost,
-		.failed_launches = c.failed_launches,
-		.stolen = c.stolen,
-		.doorbell_missed = s->doorbell_missed,
-		.fds_most = s->fds_most,
-		.bugs = kn_pool_bugs(s->pool),
-	};
-}
-
-const char *
-kn_sup_remark(const struct kn_sup *s)
-{
-	return s->remark;
-}
-
-const char *
-kn_sup_steal(const struct kn_sup *s, const char **out_why)
-{
-	if (out_why)
-		*out_why = s->steal_why;
-	return kn_steal_name(s->steal);
-}
-
-bool
-kn_sup_shares(const struct kn_sup *s)
-{
-	return s->share != NULL;
-}
-
-void
-kn_sup_note(const struct kn_sup *s, const char *ns, const char *text)
-{
-	for (unsigned i = 0; i < KN_NS_N; i++) {
-		if (strcmp(ns, kn_log_ns_name((enum kn_log_ns)i)) == 0)
-			KN_LOG(&s->log, i, KN_LOG_POOL, "%s", text);
-	}
-}
+/* ---- nothing started ---- */
 
 int
 kn_sup_dry_run(const struct kn_policy *p, const struct kn_host *h,

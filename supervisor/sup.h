@@ -119,7 +119,7 @@ struct kn_sup_counts {
 	uint32_t workers; /* the most that were ready at one time */
 	uint32_t running, queued;
 	uint64_t answered, worker_spawned, worker_lost, stolen, doorbell_missed;
-	uint64_t fds_most; /* descriptors, see room.c */
+	uint64_t fds_most;	  /* descriptors, see room.c */
 	uint64_t failed_launches; /* not among the lost: they never got ready */
 	uint64_t bugs;		  /* events that could not be: ours, must stay 0 */
 };
