@@ -80,11 +80,11 @@ is_apart(const struct kn_sup *s)
  * would cost two switches for each answer of many, and a look at all descriptors. Not
  * where others want the CPU too: they would come first. */
 static bool
-give_way(struct kn_sup *s, uint64_t began)
+give_way(struct kn_sup *s, uint64_t began, int times)
 {
 	uint64_t now;
 
-	for (int i = 0; i < YIELDS; i++) {
+	for (int i = 0; i < times; i++) {
 		(void)sched_yield();
 		if (news(s, false) > 0)
 			return true;
@@ -131,9 +131,12 @@ kn_call_spin(struct kn_sup *s)
 		return false;
 	is_hot = now - s->look_ns <= RECENT_NS + 2 * more;
 	/* Of few calls the answer wakes us past whoever else wants this CPU; and to
-	 * sleep is the one way of giving it up that every scheduler takes at once. */
+	 * sleep is the one way of giving it up that every scheduler takes at once. But
+	 * a worker with short turns (sandbox/stub/exec.c) most often comes when it is
+	 * woken, or else now: then nobody has to sleep and be woken for its answer,
+	 * which on an idle machine means on another CPU. */
 	if (!is_apart(s))
-		return out >= YIELD_AT && give_way(s, now);
+		return give_way(s, now, out >= YIELD_AT ? YIELDS : 1);
 	if (s->host->cpus < 2 || !is_hot)
 		return false;
 	want = out >= 2 * BURST ? BURST : 1;

@@ -107,8 +107,10 @@ struct kn_mod {
 	bool near;	   /* bound to the supervisor's, for a sleep; cpus: before */
 	cpu_set_t cpus;
 	unsigned places; /* so often */
-	bool greeted;	 /* pinged: what more there is comes from the bank */
-	bool waited;	 /* for room, while it answered the present call */
+	unsigned together,
+	    apart_at; /* answers on the caller's CPU; and then it moves */
+	bool greeted; /* pinged: what more there is comes from the bank */
+	bool waited;  /* for room, while it answered the present call */
 	struct kn_slot batch[KN_SLOTS];
 	struct kn_mod_abort abort;
 	struct knit_call call;

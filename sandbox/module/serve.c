@@ -30,8 +30,10 @@ enum {
 	NEAR_NS = 50 * 1000,	  /* a call that takes longer is no reason to move */
 	HEAVY_MIN_NS = 16 * 1000, /* of copying, both ways: 16 KiB each */
 	HEAVY_MAX_NS = 300 * 1000,
-	NEAR_AFTER = 3,	      /* pauses in a row */
-	PLACES = 64,	      /* so often the CPUs that we may use are taken as known */
+	NEAR_AFTER = 3,	   /* pauses in a row */
+	PLACES = 64,	   /* so often the CPUs that we may use are taken as known */
+	TOGETHER_MIN = 16, /* calls that were answered on the caller's CPU, and then */
+	TOGETHER_MAX = 1024,  /* another is tried; more of them each time */
 	KEEP_BYTES = 1 << 20, /* of the return area, however long nothing is done */
 };
 /* Idle for so long, the pages of long results go back. */
@@ -303,8 +305,8 @@ tell_cpu(struct kn_mod *m)
 	kn_park_worker_is_on(m->slice.control, cpu < 0 ? 0 : (uint32_t)cpu + 1);
 }
 
-/* Whoever spins on the CPU that the other side needs keeps it from answering. (Not
- * where it calls once at a time: it sleeps then, and comes first when it is woken.) */
+/* Whoever spins on the CPU that the other side needs keeps it from calling again: it
+ * did not have to sleep for the answer, where we came before it. */
 static bool
 is_apart(const struct kn_mod *m)
 {
@@ -324,6 +326,17 @@ is_heavy(const struct kn_mod *m)
 	       m->long_ns <= HEAVY_MAX_NS && m->usual_ns < NEAR_NS + m->long_ns;
 }
 
+/* Those that we may run on: asked for now and then. */
+static bool
+know_cpus(struct kn_mod *m)
+{
+	if (m->places % PLACES == 0 &&
+	    sched_getaffinity(0, sizeof m->cpus, &m->cpus) < 0)
+		return false;
+	m->places++;
+	return true;
+}
+
 /* To wake a CPU that idles takes longer than all else of a short call. So who is called
  * now and then, and briefly, sleeps where his caller is awake at that moment, and runs
  * wherever the machine likes: that a call is a long one is only known afterwards. */
@@ -335,17 +348,34 @@ go_near(struct kn_mod *m)
 
 	if (!m->record.may_place ||
 	    (!is_heavy(m) && (m->pauses < NEAR_AFTER || m->usual_ns > NEAR_NS)) ||
-	    host == 0 || host > CPU_SETSIZE)
-		return;
-	if (m->places % PLACES == 0 &&
-	    sched_getaffinity(0, sizeof m->cpus, &m->cpus) < 0)
-		return;
-	m->places++;
-	if (!CPU_ISSET(host - 1, &m->cpus))
+	    !know_cpus(m) || host == 0 || host > CPU_SETSIZE ||
+	    !CPU_ISSET(host - 1, &m->cpus))
 		return;
 	CPU_ZERO(&one);
 	CPU_SET(host - 1, &one);
 	m->near = sched_setaffinity(0, sizeof one, &one) == 0;
+}
+
+/* One call after the other is answered soonest by who runs and waits on another CPU.
+ * Where that is idle, the kernel puts us there when we are woken; where it is kept busy
+ * by what matters less, it does not, as long as each of us sleeps while the other one
+ * runs. So it is tried now and then; the kernel may take us back. */
+static void
+go_apart(struct kn_mod *m)
+{
+	uint32_t host = kn_park_host_cpu(m->slice.control);
+	cpu_set_t others;
+
+	if (!m->record.may_place || !m->record.spin_us || ++m->together < m->apart_at)
+		return;
+	m->together = 0;
+	m->apart_at = m->apart_at < TOGETHER_MAX ? 2 * m->apart_at : TOGETHER_MAX;
+	if (!know_cpus(m) || host == 0 || host > CPU_SETSIZE)
+		return;
+	others = m->cpus;
+	CPU_CLR(host - 1, &others);
+	if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof others, &others) == 0)
+		(void)sched_setaffinity(0, sizeof m->cpus, &m->cpus);
 }
 
 static void
@@ -387,8 +417,12 @@ wait_for_work(struct kn_mod *m)
 	m->spun_ns = 0;
 	/* Who calls now and then is not served by a CPU that is kept busy: it may be
 	 * the one that has to hear of the answer. */
-	if (m->pauses == 0 && !is_heavy(m) && (m->single || is_apart(m)))
-		spin(m);
+	if (m->pauses == 0 && !is_heavy(m)) {
+		if (!is_apart(m))
+			go_apart(m);
+		if (is_apart(m))
+			spin(m);
+	}
 	if (kn_submit_pending(&m->slice)) {
 		m->pauses = 0;
 		return;
@@ -414,6 +448,7 @@ kn_mod_serve(struct kn_mod *m)
 	m->call.area = -1;
 	m->usual_ns = BATCH_NS;
 	m->cpu = -1;
+	m->apart_at = TOGETHER_MIN;
 	while (!kn_control_stopping(c) && !m->greeted) {
 		int n = kn_submit_claim_many(
 		    &m->slice, &m->cursor, kn_mod_batch_size(m), m->batch);

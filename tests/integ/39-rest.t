@@ -1,12 +1,13 @@
 #!/bin/sh
 # 39-rest.t: an idle pool of modules does nothing at all, also where no cgroup holds their
-# memory and it has to be watched; and what a module left behind is watched all the same.
+# memory and it has to be watched; what a module left behind is watched all the same; and a
+# call now and then wakes each side no more often than it must.
 . "$(dirname "$0")/../lib/tap.sh"
 left_before
 M=$B/tests/module/idle.so
 
 cat >"$T/idle.py" <<'X'
-import glob, json, subprocess, sys, time
+import glob, json, os, subprocess, sys, time
 err = open(sys.argv[1], "wb")
 p = subprocess.Popen(sys.argv[3:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err)
 n = 0
@@ -57,6 +58,20 @@ def eats():
     call("eat_later", 4000)
     until(lambda: any(state(q) == "T" for q in below(p.pid)), 4)
     print("ended" if until(lambda: told(b"resident ended")) else "eats", call("echo", 3)["value"])
+def paced():
+    call("echo", 0)
+    module = [q for q in below(p.pid) if open("/proc/%d/comm" % q).read().strip() == "knit-module"]
+    def waits(): # of its own accord
+        return [number(q, "ctxt_switches") - number(q, "nonvoluntary") for q in [p.pid] + module]
+    a, n, cpus = waits(), 100, set()
+    for i in range(n):
+        cpus.add(call("cpus")["value"])
+        time.sleep(0.005)
+    ours, its = [y - x for x, y in zip(a, waits())]
+    for i in range(2000): # and without a pause
+        cpus.add(call("cpus")["value"])
+    print("once" if its <= n + n // 2 else its, "twice" if ours <= 3 * n else ours,
+          "free" if cpus == {len(os.sched_getaffinity(0))} else cpus)
 globals()[sys.argv[2]]()
 p.stdin.close()
 p.wait()
@@ -69,6 +84,7 @@ idle() { # FILE WHAT OPTIONS...
 }
 idle two idle --workers 2
 idle three idle --workers 3 --steal shared
+idle paced paced --workers 1
 idle thread thread --workers 1
 idle eats eats --workers 1 --set /limits/task/memory=64M --set '/allow_degraded=["uid","landlock","cgroup.memory","cgroup.pids","cgroup.cpu","mseal"]'
 wait
@@ -76,6 +92,7 @@ is "$(cat "$T/two")" "still right still 7" "two workers: no process is switched 
 is "$(cat "$T/three")" "still right still 7" "three that share: likewise"
 is "$(cat "$T/thread")" "goes on" "a thread of a module's own goes on between calls"
 is "$(cat "$T/eats")" "ended 3" "memory that is taken while nobody calls ends who takes it"
+is "$(cat "$T/paced")" "once twice free" "of calls now and then the module sleeps once for each, we twice; each may use all processors"
 ks run --module "$M" --call echo --input 5
 is "$(cat "$T/out")" 5 "another pool"
 left_after "modules at rest"

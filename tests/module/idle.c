@@ -1,6 +1,7 @@
 /* tests/module/idle.c: what a module may leave behind that goes on when nobody calls.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,6 +12,15 @@
 #include <knit/task.h>
 
 static _Atomic int64_t ticks;
+
+KNIT_TASK(cpus)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof set, &set) < 0
+		   ? knit_fail(call, "Error", "no CPUs")
+		   : knit_result_i64(call, CPU_COUNT(&set));
+}
 
 KNIT_TASK(echo)
 {
