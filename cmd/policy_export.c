@@ -9,6 +9,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/opt.h"
+#include "cmd/opt_table.h"
 #include "cmd/policy.h"
 #include "ipc/err.h"
 #include "sandbox/export.h"
@@ -96,26 +97,42 @@ bwrap(const struct kn_run_opts *o, struct kn_err *e)
 	return rc;
 }
 
+static bool
+is_preset(const char *name)
+{
+	const char *const *v = kn_policy_presets();
+
+	while (*v && strcmp(*v, name) != 0)
+		v++;
+	return *v != NULL;
+}
+
+/* workers: 0, or what is put around a server of so many. */
 static int
-other(const struct kn_run_opts *o, int format, struct kn_err *e)
+other(const struct kn_run_opts *o, int format, uint32_t workers, struct kn_err *e)
 {
 	struct kn_policy_notes notes = { 0 };
 	struct kn_export x = { 0 };
 	struct kn_policy *p = NULL;
 	const char *name = "default";
+	bool preset;
 	char base[256];
 	int rc = -1;
 
 	for (size_t i = 0; i < o->src_n; i++)
 		if (o->src[i].type == KN_OPT_NAMED)
 			name = o->src[i].text;
+	preset = o->src_n == 1 && is_preset(name); /* and nothing on top */
 	if (strrchr(name, '/'))
 		name = strrchr(name, '/') + 1;
 	snprintf(base, sizeof base, "%s", name);
 	if (strstr(base, ".json"))
 		*strstr(base, ".json") = 0;
 	if (kn_policy_of_opts(o, &p, &notes, e) == 0 &&
-	    kn_export_make(p, (enum kn_export_format)format, base, &x, e) == 0) {
+	    (workers ? kn_export_make_around(p, (enum kn_export_format)format, base,
+			   preset, workers, &x, e)
+		     : kn_export_make(p, (enum kn_export_format)format, base, &x, e)) ==
+		0) {
 		rc = kn_say_out(NULL, x.text, strlen(x.text)) < 0;
 		for (size_t i = 0; i < x.note_n; i++)
 			kn_say(NULL, "%s", x.notes[i]);
@@ -126,10 +143,51 @@ other(const struct kn_run_opts *o, int format, struct kn_err *e)
 	return rc;
 }
 
+static bool
+take_flag(int *argc, char **argv, const char *name)
+{
+	bool found = false;
+	int to = 1;
+
+	for (int i = 1; i < *argc; i++) {
+		if (strcmp(argv[i], name) == 0)
+			found = true;
+		else
+			argv[to++] = argv[i];
+	}
+	if (*argc > 0)
+		*argc = to;
+	return found;
+}
+
+enum { WORKERS = 2, WORKERS_MOST = 256 };
+
+static int
+around_of(const char *count, bool around, bool is_bwrap, uint32_t *out_workers,
+    struct kn_err *e)
+{
+	char *end = NULL;
+	unsigned long n = count ? strtoul(count, &end, 10) : WORKERS;
+
+	if (count && !around)
+		return kn_opt_refuse(e, "add --around", "--workers: of --around only");
+	if (count && (*count < '1' || *count > '9' || *end || n > WORKERS_MOST))
+		return kn_opt_refuse(e, "a number from 1 to 256",
+		    "--workers: \"%.20s\" is out of range", count);
+	if (around && is_bwrap)
+		return kn_opt_refuse(e, NULL,
+		    "--around: seccomp, docker, k8s and systemd start this program");
+	*out_workers = around ? (uint32_t)n : 0;
+	return 0;
+}
+
 int
 kn_policy_export_main(int argc, char **argv)
 {
 	const char *format = kn_policy_take_arg(&argc, argv, "--format");
+	const char *count = kn_policy_take_arg(&argc, argv, "--workers");
+	bool around = take_flag(&argc, argv, "--around");
+	uint32_t workers = 0;
 	bool is_bwrap = format && strcmp(format, "bwrap") == 0;
 	int which = format && !is_bwrap ? kn_export_format(format) : 0;
 	struct kn_run_opts o;
@@ -142,12 +200,16 @@ kn_policy_export_main(int argc, char **argv)
 		else if (!format)
 			kn_opt_refuse(&e, "knit-sandbox policy export --format FORMAT",
 			    "policy export: --format is one of %s", formats);
+		else if (around_of(count, around, is_bwrap, &workers, &e) < 0 ||
+			 (around && o.src_n == 0 &&
+			     kn_opt_add_policy(&o, "container", &e) < 0))
+			rc = -1;
 		else if (which < 0)
 			kn_opt_refuse(&e, NULL,
 			    "policy export: no format \"%.60s\"; there are %s", format,
 			    formats);
 		else
-			rc = is_bwrap ? bwrap(&o, &e) : other(&o, which, &e);
+			rc = is_bwrap ? bwrap(&o, &e) : other(&o, which, workers, &e);
 	}
 	kn_opt_fini(&o);
 	if (rc < 0)

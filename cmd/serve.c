@@ -318,7 +318,9 @@ kn_cmd_serve(int argc, char **argv, unsigned closed)
 	} else {
 		s->voice = (struct kn_voice){ .json = s->opt.run.log_json,
 			.quiet = s->opt.run.quiet };
-		rc = s->opt.help ? help() : serve(s, argv, closed);
+		rc = s->opt.help    ? help()
+		     : s->opt.probe ? kn_serve_probe(&s->opt)
+				    : serve(s, argv, closed);
 	}
 	kn_opt_fini(&s->opt.run);
 	free(s);

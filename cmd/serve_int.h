@@ -41,6 +41,8 @@ struct kn_serve_opts {
 	const char *socket;	/* NULL: only such as are handed over */
 	const char *http;	/* path, or a loopback address with a port */
 	const char *health_file;
+	const char *probe; /* ask the server that answers there, and serve nothing */
+	bool alive;	   /* of the probe: whatever it answers */
 	unsigned socket_mode;
 	unsigned clients;
 	bool help;
@@ -50,6 +52,8 @@ int kn_serve_opt_parse(
     struct kn_serve_opts *o, int argc, char **argv, struct kn_err *e);
 /* Fresh. */
 char *kn_serve_opt_help(void);
+/* --probe: the status of the process. */
+int kn_serve_probe(const struct kn_serve_opts *o);
 
 /* ---- sockets ---- */
 

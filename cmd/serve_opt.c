@@ -22,6 +22,8 @@ static const struct {
 	{ "http", "ADDR", "/health and /metrics: a path, or 127.0.0.1:PORT" },
 	{ "health-file", "FILE", "there while tasks are taken" },
 	{ "clients", "N", "connections at one time (default: 64)" },
+	{ "probe", "ADDR", "ask the server whose --http that is: 0 if it serves" },
+	{ "alive", NULL, "of --probe: 0 whatever it answers" },
 };
 enum { OWN_N = sizeof own / sizeof own[0] };
 
@@ -58,9 +60,10 @@ take_own(struct kn_serve_opts *o, const char *name, const char *v, struct kn_err
 		return take_mode(o, v, e);
 	if (strcmp(name, "clients") == 0)
 		return take_clients(o, v, e);
-	*(strcmp(name, "socket") == 0	? &o->socket
-	    : strcmp(name, "http") == 0 ? &o->http
-					: &o->health_file) = v;
+	*(strcmp(name, "socket") == 0	 ? &o->socket
+	    : strcmp(name, "http") == 0	 ? &o->http
+	    : strcmp(name, "probe") == 0 ? &o->probe
+					 : &o->health_file) = v;
 	return 0;
 }
 
@@ -75,6 +78,11 @@ one_of_own(struct kn_serve_opts *o, int argc, char **argv, int *i, struct kn_err
 	for (size_t k = 0; k < OWN_N; k++) {
 		if (strlen(own[k].name) != n || memcmp(own[k].name, name, n) != 0)
 			continue;
+		if (!own[k].arg) {
+			o->alive = true;
+			return v ? kn_opt_refuse(e, NULL, "--%s: takes no value", name)
+				 : 1;
+		}
 		if (!v && *i + 1 < argc)
 			v = argv[++*i];
 		if (!v || !*v)
@@ -125,6 +133,8 @@ kn_serve_opt_parse(struct kn_serve_opts *o, int argc, char **argv, struct kn_err
 		if (kn_opt_one(&o->run, argc, argv, &i, e) < 0)
 			return -1;
 	}
+	if (o->alive && !o->probe)
+		return kn_opt_refuse(e, "add --probe ADDR", "--alive: of --probe only");
 	return 0;
 }
 

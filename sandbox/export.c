@@ -153,6 +153,23 @@ kn_export_sh(FILE *f, const char *s)
 	fputc('\'', f);
 }
 
+static int
+write_out(struct kn_exporting *x, enum kn_export_format f, bool around)
+{
+	size_t n;
+	int rc;
+
+	x->f = open_memstream(&x->out->text, &n);
+	if (!x->f)
+		return kn_err_set(x->e, KN_EK_HOST, "export: out of memory");
+	rc = around ? kn_export_around(x, f) : formats[f].make(x);
+	if (fclose(x->f) != 0 && rc == 0)
+		rc = kn_err_set(x->e, KN_EK_HOST, "export: out of memory");
+	if (rc < 0)
+		kn_export_fini(x->out);
+	return rc;
+}
+
 int
 kn_export_make(const struct kn_policy *p, enum kn_export_format f, const char *name,
     struct kn_export *out, struct kn_err *e)
@@ -160,8 +177,6 @@ kn_export_make(const struct kn_policy *p, enum kn_export_format f, const char *n
 	struct kn_exporting x = {
 		.p = p, .name = name, .backend = formats[f].name, .out = out, .e = e
 	};
-	size_t n;
-	int rc;
 
 	*out = (struct kn_export){ 0 };
 	if (p->pool.kind != KN_KIND_EXEC && f != KN_EXPORT_SECCOMP)
@@ -178,15 +193,24 @@ kn_export_make(const struct kn_policy *p, enum kn_export_format f, const char *n
 		return -1;
 	if (check_run(&x, f == KN_EXPORT_SECCOMP) < 0)
 		return -1;
-	x.f = open_memstream(&out->text, &n);
-	if (!x.f)
-		return kn_err_set(e, KN_EK_HOST, "export: out of memory");
-	rc = formats[f].make(&x);
-	if (fclose(x.f) != 0 && rc == 0)
-		rc = kn_err_set(e, KN_EK_HOST, "export: out of memory");
-	if (rc < 0)
-		kn_export_fini(out);
-	return rc;
+	return write_out(&x, f, false);
+}
+
+int
+kn_export_make_around(const struct kn_policy *p, enum kn_export_format f,
+    const char *name, bool preset, uint32_t workers, struct kn_export *out,
+    struct kn_err *e)
+{
+	struct kn_exporting x = { .p = p,
+		.name = name,
+		.backend = formats[f].name,
+		.preset = preset,
+		.workers = workers,
+		.out = out,
+		.e = e };
+
+	*out = (struct kn_export){ 0 };
+	return write_out(&x, f, true);
 }
 
 void

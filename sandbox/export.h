@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct kn_err;
 struct kn_policy;
@@ -35,6 +36,12 @@ struct kn_export {
 /* `name` is what files and units are called by. */
 int kn_export_make(const struct kn_policy *p, enum kn_export_format f, const char *name,
     struct kn_export *out, struct kn_err *e);
+/* The same for the program itself: a container, pod or service in which a pool of this
+ * policy works, without privilege: the calls it needs, the amounts for so many workers,
+ * what else must be granted. `preset`: name is one. Not in every format. */
+int kn_export_make_around(const struct kn_policy *p, enum kn_export_format f,
+    const char *name, bool preset, uint32_t workers, struct kn_export *out,
+    struct kn_err *e);
 void kn_export_fini(struct kn_export *x);
 
 #endif

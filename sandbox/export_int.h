@@ -5,6 +5,7 @@
  *   export_oci.c      config.json
  *   export_docker.c   docker run, and a Pod
  *   export_systemd.c  a unit
+ *   export_around.c   what is put around this program, in each of these
  */
 #ifndef KN_SANDBOX_EXPORT_INT_H
 #define KN_SANDBOX_EXPORT_INT_H
@@ -23,6 +24,8 @@ enum { KN_EXPORT_ID = 1000 }; /* who a task is inside */
 struct kn_exporting {
 	const struct kn_policy *p;
 	const char *name, *backend; /* "docker" */
+	bool preset;		    /* around: name is a preset's, not a file's */
+	uint32_t workers;	    /* around */
 	FILE *f;
 	struct kn_export *out;
 	struct kn_err *e;
@@ -45,5 +48,6 @@ int kn_export_oci(struct kn_exporting *x);
 int kn_export_docker(struct kn_exporting *x);
 int kn_export_k8s(struct kn_exporting *x);
 int kn_export_systemd(struct kn_exporting *x);
+int kn_export_around(struct kn_exporting *x, enum kn_export_format f);
 
 #endif

@@ -64,6 +64,11 @@ struct kn_frule {
 };
 int kn_filter_rules(const struct kn_policy *p, uint32_t *out_unlisted,
     int (*each)(void *ctx, const struct kn_frule *r), void *ctx, struct kn_err *e);
+/* Each call that this machine has, by its number; a negative result of `each` ends it.
+ */
+int kn_filter_names(int (*each)(void *ctx, const char *name, int nr), void *ctx);
+/* Is it in this group, or in one that is in it? */
+bool kn_filter_group_has(const char *group, const char *call);
 /* What a program, or the two together as a task has them, answer about a call: a
  * SECCOMP_RET_* value. -1 with e: it is no program of ours. */
 int kn_filter_run(const void *program, uint32_t n, const struct seccomp_data *d,

@@ -233,3 +233,18 @@ kn_filter_rules(const struct kn_policy *p, uint32_t *out_unlisted,
 	kn_ftable_fini(&t);
 	return rc;
 }
+
+int
+kn_filter_names(int (*each)(void *ctx, const char *name, int nr), void *ctx)
+{
+	int rc = 0;
+
+	for (int nr = 0; nr < KN_NR_MAX && rc == 0; nr++) {
+		char *name = kn_filter_name_of(KN_ABI_NATIVE, (uint32_t)nr);
+
+		if (name)
+			rc = each(ctx, name, nr);
+		free(name);
+	}
+	return rc;
+}

@@ -72,7 +72,6 @@ struct kn_fgroup {
 extern const struct kn_fgroup kn_filter_groups[];
 extern const size_t kn_filter_group_n;
 const struct kn_fgroup *kn_filter_group(const char *name); /* NULL: none of that name */
-bool kn_filter_group_has(const char *group, const char *call);
 
 /* ---- guards ---- */
 enum kn_guard_when {

@@ -46,6 +46,12 @@ begin
 is "$(cat "$T/health" 2>&1)" serving "the health file is there when a worker is ready"
 is "$(stat -c %a "$S")" 600 "the socket is its owner's alone"
 is "$(curl "$T/h" /health)" "200 serving" "/health"
+ks serve --probe "$T/h"
+is "$rc $(out)" "0 serving" "--probe asks it"
+ks serve --probe "$S"
+is $rc 125 "--probe of what is no http: no server"
+ks serve --probe "$T/nobody" --alive
+is $rc 125 "--probe of nobody: 125"
 ks run --connect "$S" -- sh -c 'echo out; echo err >&2; exit 5'
 is "$rc $(out) $(err)" "5 out err" "a command by way of the server: its streams and its status"
 ks run --connect "$S" -- head -c 4 /dev/zero
@@ -147,6 +153,10 @@ waiting=$!
 pause 700
 kill -TERM $pid
 pause 300
+ks serve --probe "$T/h"
+is "$rc $(out)" "1 draining" "--probe while it drains: not ready"
+ks serve --probe "$T/h" --alive
+is $rc 0 "and alive"
 end TERM
 is "$rc" 143 "a second SIGTERM ends what runs"
 wait $waiting
