@@ -188,12 +188,15 @@ kn_policy_export_main(int argc, char **argv)
 	const char *count = kn_policy_take_arg(&argc, argv, "--workers");
 	bool around = take_flag(&argc, argv, "--around");
 	uint32_t workers = 0;
-	bool is_bwrap = format && strcmp(format, "bwrap") == 0;
-	int which = format && !is_bwrap ? kn_export_format(format) : 0;
 	struct kn_run_opts o;
 	struct kn_err e = { 0 };
-	int rc = -1;
+	bool is_bwrap;
+	int which, rc = -1;
 
+	if (around && !format)
+		format = "seccomp"; /* hints are short */
+	is_bwrap = format && strcmp(format, "bwrap") == 0;
+	which = format && !is_bwrap ? kn_export_format(format) : 0;
 	if (kn_opt_parse_policy(&o, argc, argv, &e) == 0) {
 		if (o.help)
 			rc = kn_policy_help();

@@ -125,6 +125,17 @@ name_fix(struct kn_doctor *d, enum kn_probe p)
 	bool root = d->host.uid == 0;
 
 	snprintf(bus, sizeof(bus), "%s/bus", dir ? dir : "");
+	/* Of v1 no runtime gives a part away. */
+	if (f->cause == KN_LACK_CGROUP_READONLY && f->who == KN_WHO_CONTAINER &&
+	    strcmp(kn_cgroup_mode(), "v2") != 0) {
+		snprintf(line, sizeof(line), "%s", f->fix);
+		snprintf(f->fix, sizeof(f->fix),
+		    "a machine with cgroup v2 (systemd.unified_cgroup_hierarchy=1), "
+		    "and "
+		    "%.300s",
+		    line);
+		return;
+	}
 	if (f->cause == KN_LACK_CGROUP_READONLY && f->who != KN_WHO_CONTAINER) {
 		kn_cgroup_remount(line, sizeof(line));
 	} else if (f->cause == KN_LACK_CGROUP_DENIED && !root) {

@@ -217,6 +217,15 @@ say_filter(struct kn_doctor *d, const struct answers *a)
 		kn_doctor_ok(d, KN_PROBE_LISTENER, "can be had");
 }
 
+/* EPERM: refused by name. ENOSYS: the kernel has it not, or a filter knows it not. */
+static enum kn_lack
+of_call(const struct kn_doctor *d, int sys, enum kn_lack kernel)
+{
+	if (sys == EPERM)
+		return KN_LACK_FILTER;
+	return sys == ENOSYS ? kn_lack_of_missing(kernel, &d->around) : kernel;
+}
+
 static void
 say_landlock(struct kn_doctor *d, const struct answers *a)
 {
@@ -226,8 +235,8 @@ say_landlock(struct kn_doctor *d, const struct answers *a)
 		kn_doctor_untried(d, KN_PROBE_LANDLOCK, "no child");
 	else if (a->landlock != 0)
 		kn_doctor_bad(d, KN_PROBE_LANDLOCK, KN_HEALTH_DEGRADED,
-		    a->landlock == EPERM ? KN_LACK_FILTER : KN_LACK_LANDLOCK,
-		    "restrict oneself: %s", strerror(a->landlock));
+		    of_call(d, a->landlock, KN_LACK_LANDLOCK), "restrict oneself: %s",
+		    strerror(a->landlock));
 	else if (abi < SCOPES_ABI)
 		kn_doctor_bad(d, KN_PROBE_LANDLOCK, KN_HEALTH_DEGRADED,
 		    KN_LACK_LANDLOCK_SCOPES, "ABI %u", abi);
@@ -242,7 +251,7 @@ say_memory_files(struct kn_doctor *d, const struct answers *a)
 		kn_doctor_untried(d, KN_PROBE_MSEAL, "no child");
 	else if (a->mseal != 0)
 		kn_doctor_bad(d, KN_PROBE_MSEAL, KN_HEALTH_DEGRADED,
-		    a->mseal == EPERM ? KN_LACK_FILTER : KN_LACK_MSEAL, "mseal: %s",
+		    of_call(d, a->mseal, KN_LACK_MSEAL), "mseal: %s",
 		    strerror(a->mseal));
 	else
 		kn_doctor_ok(d, KN_PROBE_MSEAL, "holds");

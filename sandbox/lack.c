@@ -225,6 +225,27 @@ kn_lack_of_inner(enum kn_lack seen, const struct kn_around *a)
 	return seen;
 }
 
+enum kn_lack
+kn_lack_of_missing(enum kn_lack kernel, const struct kn_around *a)
+{
+	static const struct {
+		enum kn_lack cause;
+		unsigned major, minor;
+	} since[] = { { KN_LACK_MSEAL, 6, 10 }, { KN_LACK_LANDLOCK, 5, 13 } };
+	unsigned major = 0, minor = 0;
+	struct utsname u;
+
+	if (!a->filtered || uname(&u) < 0 ||
+	    sscanf(u.release, "%u.%u", &major, &minor) != 2)
+		return kernel;
+	for (size_t i = 0; i < sizeof(since) / sizeof(since[0]); i++)
+		if (since[i].cause == kernel &&
+		    (major > since[i].major ||
+			(major == since[i].major && minor >= since[i].minor)))
+			return KN_LACK_FILTER_NEWER;
+	return kernel;
+}
+
 /* ---- as hints of `run` ---- */
 
 static void

@@ -20,6 +20,7 @@ enum kn_lack {
 	KN_LACK_USERNS_APPARMOR,
 	KN_LACK_USERNS_KERNEL,
 	KN_LACK_FILTER,
+	KN_LACK_FILTER_NEWER,
 	KN_LACK_CHROOT,
 	KN_LACK_LSM,
 	KN_LACK_USERNS_OTHER,
@@ -102,6 +103,9 @@ enum kn_lack kn_lack_of_userns(int sys, const struct kn_around *a);
 /* The same of a mount and its like in a namespace that could be had; seen: what is
  * to blame if no setting or filter is. */
 enum kn_lack kn_lack_of_inner(enum kn_lack seen, const struct kn_around *a);
+/* Who is to blame that a call is not there at all: `kernel`, unless this one is new
+ * enough to have it and a filter is around. */
+enum kn_lack kn_lack_of_missing(enum kn_lack kernel, const struct kn_around *a);
 /* "what; fix" as the hint of an error, unless it has one. */
 void kn_lack_hint(enum kn_lack c, bool root, struct kn_err *e);
 /* The cause that the kernel's settings tell, for a launch that failed at a namespace or

@@ -12,14 +12,17 @@ enum fix { ROOT, CALLER, DOCKER, PODMAN, KUBERNETES, LXC, FIX_N };
 
 /* INSTALL stands for the command of this system that installs a package. */
 #define INSTALL "%install "
+/* Never without a profile: with the one in which a pool can work (export_around.c). */
+#define PROFILE "knit-sandbox policy export --around >k.json; "
 #define DOCKER_OPEN \
-	"docker run --user 1000 --security-opt seccomp=unconfined --security-opt " \
-	"apparmor=unconfined --security-opt systempaths=unconfined"
+	PROFILE "docker run --user 1000 --security-opt seccomp=k.json --security-opt " \
+		"apparmor=unconfined --security-opt systempaths=unconfined"
 #define PODMAN_OPEN \
-	"podman run --security-opt seccomp=unconfined --security-opt unmask=ALL"
+	PROFILE "podman run --security-opt seccomp=k.json --security-opt unmask=ALL"
 #define KUBERNETES_OPEN \
-	"in the pod: hostUsers: false, securityContext: {procMount: Unmasked, " \
-	"seccompProfile: {type: Unconfined}, appArmorProfile: {type: Unconfined}}"
+	"pod: hostUsers: false, procMount: Unmasked, appArmorProfile: {type: " \
+	"Unconfined}, seccompProfile: {type: Localhost}: knit-sandbox policy export " \
+	"--around"
 #define LXC_OPEN "lxc config set NAME security.nesting true"
 #define OPEN \
 	[DOCKER] = DOCKER_OPEN, [PODMAN] = PODMAN_OPEN, \
@@ -54,6 +57,11 @@ static const struct {
 	    { [ROOT] = "start it outside, or let that profile allow unshare, clone, "
 		       "clone3, mount, umount2 and pivot_root",
 		OPEN } },
+	[KN_LACK_FILTER_NEWER] = { "filter-newer",
+	    "a system call filter around it does not know a call that the kernel has",
+	    "the seccomp profile of what it runs in, or the library that loads it",
+	    { [ROOT] = "start it outside, or with a runtime whose libseccomp is 2.6 or "
+		       "later" } },
 	[KN_LACK_CHROOT] = { "chroot",
 	    "user namespaces cannot be made in a chroot, which this seems to be",
 	    "the kernel, chroot",
@@ -133,8 +141,7 @@ static const struct {
 	    "the worker is started from a memory file, and that is refused here",
 	    "sysctl vm.memfd_noexec", { [ROOT] = "sysctl -w vm.memfd_noexec=1" } },
 	[KN_LACK_ROOT_POWERLESS] = { "root-powerless",
-	    "workers would run as the machine's uid 0: no CAP_SETUID, CAP_SETGID and "
-	    "CAP_SYS_ADMIN",
+	    "workers would run as the machine's uid 0: no CAP_SETUID or CAP_SYS_ADMIN",
 	    "the capabilities of this process",
 	    { [ROOT] = "start it as an ordinary user",
 		[DOCKER] = DOCKER_OPEN,
@@ -189,6 +196,8 @@ static const struct {
 	    { [ROOT] = "mount -o remount,bind,rw /sys/fs/cgroup",
 		[DOCKER] = "docker run --security-opt writable-cgroups=true (Docker 28 "
 			   "or later)",
+		[KUBERNETES] = "pod: runtimeClassName of a runtime with "
+			       "cgroup_writable = true (containerd 2.1 or later)",
 		[PODMAN] = "podman run --security-opt unmask=/sys/fs/cgroup" } },
 	[KN_LACK_CGROUP_DENIED] = { "cgroup-denied",
 	    "no cgroup is delegated to this user", "the modes of its cgroup",

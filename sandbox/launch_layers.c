@@ -141,6 +141,7 @@ hint_layer(enum kn_layer l, const struct have *x, bool root, struct kn_err *e)
 	if (c == KN_LACK_CGROUP_DENIED)
 		c = kn_cgroup_why();
 	kn_around_look(&a);
+	c = kn_lack_of_missing(c, &a);
 	kn_lack_fix(c, &a, root, fix, sizeof(fix), &who);
 	if (may_degrade(l))
 		kn_err_hint(e, "%s%s" accept_less,

@@ -30,6 +30,12 @@ each_lack_has_a_name_a_layer_and_a_fix_for_everybody(void **state)
 				    (enum kn_lack)c, &a, root, fix, sizeof(fix), &who);
 				assert_true(fix[0] != '\0');
 				assert_null(strchr(fix, '%'));
+				assert_true(strlen(fix) + strlen("as root: ; ") +
+						strlen(kn_lack_what((enum kn_lack)c)) <
+					    sizeof(((struct kn_err *)0)->hint));
+				/* Nobody is told to do without walls. */
+				assert_null(strstr(fix, "--privileged"));
+				assert_null(strstr(fix, "seccomp=unconfined"));
 				if (root)
 					assert_int_not_equal(who, KN_WHO_ROOT);
 			}
