@@ -9,6 +9,8 @@ In the folder $KNIT_RUNC; the program is $KNIT_PROGRAM. tests/lib/runc_pod.py gi
 """
 import json
 import os
+import resource
+import select
 import shutil
 import signal
 import subprocess
@@ -230,7 +232,9 @@ def docker_run(argv):
             mount(c, v)
         elif o == "--ulimit":
             name, n = v.split("=")
-            c.rlimits[name] = int(n)
+            # dockerd may raise them; who runs tests may not.
+            hard = resource.getrlimit(getattr(resource, "RLIMIT_" + name.upper()))[1]
+            c.rlimits[name] = int(n) if hard == resource.RLIM_INFINITY else min(int(n), hard)
         elif o == "--user":
             c.user = tuple(map(int, (v + ":" + v.split(":")[0]).split(":")[:2])) if ":" in v else (int(v), 0)
         elif o == "--memory":
@@ -265,7 +269,6 @@ def main(argv):
         pid = int(open(d + "/pid").read())
         fd = os.pidfd_open(pid)
         signal.pidfd_send_signal(fd, signal.SIGTERM)
-        import select
         gone = select.select([fd], [], [], 90)[0]
         print(name if gone else "it did not stop")
         return 0 if gone else 1
