@@ -76,9 +76,9 @@ def a_worker_ends_that_holds_too_much():
 @key("/pool/retries")
 def a_task_lost_with_its_worker_is_run_again():
     b = Live(pool(retries=2), "--workers", "1")
-    b.put(task("a", "sleep", "1.5"))
+    b.put(task("a", "sleep", "%.1f" % (1.5 * SLOW)))
     stub = b.stub()
-    time.sleep(0.5)
+    time.sleep(0.5 * SLOW)
     os.kill(stub, signal.SIGKILL)
     r = b.end()
     want(r.by["a"]["verdict"] == "ok" and r.by["a"]["attempt"] == 2, r)

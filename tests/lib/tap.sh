@@ -65,10 +65,15 @@ chmod 666 "$T/pids"
 {
 	printf '#!/bin/sh\necho $$ >>%s/pids\n' "$T"
 	# (the times that a policy gives to workers of ours, not to tasks)
-	[ "${KNIT_SLOW:-1}" = 1 ] || printf 'if [ "$1:$2" != run:--delegate ] && [ "$1" = run ]; then shift
-	set -- run --set /timeouts/start_ms=%d --set /timeouts/claim_ms=%d \\
+	[ "${KNIT_SLOW:-1}" = 1 ] || printf 'case " $* " in
+*" --connect "* | " run --delegate "*) ;;
+" run "* | " serve "*)
+	verb=$1
+	shift
+	set -- $verb --set /timeouts/start_ms=%d --set /timeouts/claim_ms=%d \\
 		--set /timeouts/stop_ack_ms=%d --set /timeouts/hard_slack_ms=%d --set /timeouts/teardown_ms=%d "$@"
-fi\n' $((KNIT_SLOW * 10000)) $((KNIT_SLOW * 1000)) $((KNIT_SLOW * 500)) $((KNIT_SLOW * 40)) \
+	;;
+esac\n' $((KNIT_SLOW * 10000)) $((KNIT_SLOW * 1000)) $((KNIT_SLOW * 500)) $((KNIT_SLOW * 40)) \
 		$((KNIT_SLOW * 10000))
 	printf 'exec %s "$@"\n' "$KS_REAL"
 } >"$KS"
