@@ -93,7 +93,7 @@ static const struct {
 	    { [ROOT] = "fewer workers, or a higher limit: ulimit -u 4096",
 		[CALLER] = "fewer workers, or a higher limit: ulimit -u 4096" } },
 	[KN_LACK_PROC_MASKED] = { "proc-masked",
-	    "a fresh /proc is refused here: in a container, its own /proc must not be "
+	    "a fresh /proc is refused here: in a container, its own must not be "
 	    "masked",
 	    "the kernel: /proc around it is covered in places",
 	    { [ROOT] = "start it where /proc is whole (docker: --security-opt "
