@@ -180,6 +180,7 @@ struct kn_policy {
 		uint32_t recycle_tasks, recycle_s;
 		uint64_t recycle_memory;
 		uint32_t retries;
+		uint32_t abort_ids; /* 0: as many as there can be calls */
 	} pool;
 	enum kn_launcher_type launcher;
 	enum kn_runtime runtime;   /* of OCI */

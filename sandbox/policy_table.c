@@ -116,6 +116,10 @@ const struct kn_key kn_policy_keys[] = {
 	    "With steal shared: slots that are taken from together, a power of two; 0: "
 	    "as many as leave a spare region.",
 	    AT(pool.region_lanes)),
+	INT("/pool/abort_ids", 0, 1024,
+	    "Of kind module: how many calls of a worker, or of workers that share, can "
+	    "at one time be asked to give up; the others are ended unasked. 0: all.",
+	    AT(pool.abort_ids)),
 	WORD("/pool/balancer",
 	    WORDS("first-idle", "round-robin", "random", "first-idle-or-random"),
 	    "Which worker gets the next task: of the idle ones, else of those at work.",

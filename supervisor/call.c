@@ -38,6 +38,8 @@ uint32_t
 kn_call_take_abort(struct kn_wk *w)
 {
 	struct kn_abort_ids *ids = ids_of(w);
+	uint32_t asked = w->sup->policy->pool.abort_ids;
+	uint32_t end = asked ? asked : KN_ABORT_BITS;
 
 	for (uint32_t i = 0; i <= KN_ABORT_WORDS; i++) {
 		uint32_t at = (ids->at / 32 + i) % KN_ABORT_WORDS, id;
@@ -45,7 +47,7 @@ kn_call_take_abort(struct kn_wk *w)
 		if (ids->used[at] == UINT32_MAX)
 			continue;
 		id = at * 32 + (uint32_t)__builtin_ctz(~ids->used[at]);
-		if (id >= KN_ABORT_BITS)
+		if (id >= end)
 			continue;
 		ids->used[at] |= 1u << id % 32;
 		if (ids->set[at] & 1u << id % 32) { /* of one before */

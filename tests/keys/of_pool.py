@@ -98,6 +98,20 @@ def how_a_worker_takes_a_call():
     want("cas-mask" in r.err and re.search(r"(lanes|width)[ =]2\b", r.err), r)
 
 
+@key("/pool/abort_ids")
+def so_many_calls_can_be_asked_to_give_up():
+    for ids, asked in ((0, True), (1, False)):
+        policy = doc(pool={"kind": "module", "module": B + "/tests/module/basic.so", "abort_ids": ids}, timeouts={"grace_ms": 100})
+        b = Live(policy, "--workers", "1")
+        b.put({"id": "first", "call": "sleep_ms", "value": 500}, {"id": "then", "call": "until_aborted"})
+        b.answer()
+        time.sleep(0.2)
+        b.put({"cancel": "then"})
+        r = b.end()
+        want(r.by["then"]["verdict"] == "cancelled", r)
+        want(("kill why=" in r.err) != asked, r)
+
+
 @key("/pool/balancer")
 def who_gets_the_next_task():
     both = [task("a", "sleep", "0.4"), task("b", "sleep", "0.4")]

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -283,7 +284,8 @@ _Static_assert(KN_ABORT_BITS >= KN_CLAIMANTS * KN_SLOTS + KN_SLOTS,
 static void
 each_call_that_can_be_under_way_has_an_abort_id(void **state)
 {
-	static struct kn_sup s;
+	static const struct kn_policy policy;
+	static struct kn_sup s = { .policy = &policy };
 	static struct kn_wk w = { .sup = &s };
 	static struct kn_control control;
 	static struct kn_entry e[KN_ABORT_BITS];
@@ -308,12 +310,57 @@ each_call_that_can_be_under_way_has_an_abort_id(void **state)
 	assert_false(kn_abort_test(control.abort, id));
 }
 
+/* 258 is what the ancestor has. */
+static void
+a_policy_may_give_fewer_calls_an_abort_id(void **state)
+{
+	static const struct kn_policy policy = { .pool.abort_ids = 258 };
+	static struct kn_sup s = { .policy = &policy };
+	static struct kn_wk w = { .sup = &s };
+	static struct kn_control control;
+	static struct kn_entry e[258];
+
+	(void)state;
+	w.slice.control = &control;
+	for (uint32_t i = 0; i < 258; i++) {
+		e[i].abort = kn_call_take_abort(&w);
+		assert_in_range(e[i].abort, 0, 257);
+	}
+	assert_int_equal(kn_call_take_abort(&w), KN_NO_ABORT);
+	kn_call_forget(&w, &e[3]);
+	assert_int_equal(kn_call_take_abort(&w), 3);
+}
+
+/* ---- names ---- */
+
+static void
+a_pool_has_numbers_for_65535_names_and_keeps_those_it_gave(void **state)
+{
+	struct kn_module m = { 0 };
+	char name[32];
+
+	(void)state;
+	for (uint32_t i = 1; i < KN_FN_MAX; i++) {
+		snprintf(name, sizeof name, "f%u", i);
+		assert_int_equal(kn_module_function(&m, name), i);
+	}
+	assert_int_equal(kn_module_function(&m, "one more"), 0);
+	assert_int_equal(kn_module_function(&m, "f1"), 1);
+	assert_int_equal(kn_module_function(&m, "f65535"), 65535);
+	for (uint32_t i = 1; i < m.name_n; i++)
+		free(m.name[i]);
+	free(m.name);
+	free(m.bucket);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_result_that_we_lost_is_ours),
 		cmocka_unit_test(each_call_that_can_be_under_way_has_an_abort_id),
+		cmocka_unit_test(a_policy_may_give_fewer_calls_an_abort_id),
+		cmocka_unit_test(a_pool_has_numbers_for_65535_names_and_keeps_those_it_gave),
 		cmocka_unit_test(a_value_is_ok_and_is_handed_on),
 		cmocka_unit_test(an_error_is_exit_without_a_code),
 		cmocka_unit_test(late_calls_fail_or_get_their_default),
