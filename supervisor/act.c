@@ -229,10 +229,6 @@ act_publish(struct kn_sup *s, const struct kn_action *a)
 	}
 	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "task %s slot=%d attempt=%u",
 	    e->task->id ? e->task->id : "-", e->slot, e->attempt);
-	if (e->taken_ns)
-		kn_trace_moved(&s->trace, e->task->id, e->serial, e->taken_from,
-		    (int)w->index, e->taken_ns, e->published_ns);
-	e->taken_ns = 0;
 	if (!s->module) /* of calls it is taken for granted */
 		reply(s, a, KN_EV_PUBLISHED);
 }

@@ -212,8 +212,7 @@ feed(struct kn_sup *s, const struct kn_event *ev)
 static void
 move(struct kn_entry *e, struct kn_wk *w, struct kn_event *ev)
 {
-	struct kn_sup *s = w->sup;
-	struct kn_wk *from = &s->wk[e->worker];
+	struct kn_wk *from = &w->sup->wk[e->worker];
 
 	ev->moved = 1;
 	ev->from = from->index;
@@ -221,8 +220,8 @@ move(struct kn_entry *e, struct kn_wk *w, struct kn_event *ev)
 	w->outstanding++;
 	e->worker = (int)w->index;
 	e->incarnation = w->incarnation;
-	kn_trace_moved(&s->trace, e->task->id, e->serial, (int)from->index,
-	    (int)w->index, e->published_ns, ev->now_ns);
+	e->taken_from = (int)from->index;
+	e->taken_ns = ev->now_ns;
 }
 
 /* w has claimed e. */

@@ -90,7 +90,8 @@ struct kn_entry {
 	uint32_t shelf_next;
 	size_t job_bytes;
 	uint64_t accepted_ns, published_ns, begun_ns, ended_ns;
-	uint64_t taken_ns; /* taken back then, from worker taken_from; 0: was not */
+	uint64_t taken_ns; /* it was in the lane of taken_from until then; 0: it was not
+			      moved */
 	int taken_from;
 	bool has_result;
 	enum kn_how how;

@@ -131,6 +131,10 @@ trace(const struct kn_entry *e, const struct kn_outcome *o, uint64_t now)
 	kn_trace_queued(&s->trace, e->task->id, e->serial, e->accepted_ns, begun);
 	kn_trace_ran(&s->trace, e->task->id, o->worker, begun, ended,
 	    kn_verdict_name(o->verdict));
+	/* It ends where the task began, or viewers find nothing there to point at. */
+	if (e->taken_ns && e->taken_from != o->worker)
+		kn_trace_moved(&s->trace, e->task->id, e->serial, e->taken_from,
+		    o->worker, e->taken_ns < begun ? e->taken_ns : begun, begun);
 }
 
 void
