@@ -44,6 +44,7 @@ static const struct measure {
 	{ 1u << 12, "start of a worker", kn_bench_cold },
 	{ 1u << 14, "a policy of 400 names to BPF", kn_bench_filter },
 	{ 1u << 15, "claims from a shared bank, two ways", kn_bench_claim },
+	{ 1u << 15, "pools of 1 to 64 workers", kn_bench_scale },
 };
 enum { MEASURE_N = sizeof measures / sizeof *measures };
 

@@ -24,7 +24,7 @@ struct kn_policy;
 enum {
 	KN_BENCH_ROUNDS = 5,
 	KN_BENCH_ROUNDS_MAX = 50,
-	KN_BENCH_ROWS_MAX = 64,
+	KN_BENCH_ROWS_MAX = 96,
 };
 
 /* ---- numbers (bench_stat.c) ---- */
@@ -199,6 +199,7 @@ void kn_bench_long(struct kn_bench *b);	  /* M11 */
 void kn_bench_cold(struct kn_bench *b);	  /* M12 */
 void kn_bench_filter(struct kn_bench *b); /* M14 */
 void kn_bench_claim(struct kn_bench *b);  /* M15 */
+void kn_bench_scale(struct kn_bench *b);  /* M15 */
 bool kn_bench_wants(const struct kn_bench *b, unsigned m);
 
 /* ---- the report (report_bench.c) ---- */

@@ -39,6 +39,8 @@ for id in M8 M9 M13; do
 done
 is "$(j 'sorted({int(r["measure"].split(", ")[1].split()[0]) for r in R if r["id"] == "M15" and "workers" in r["measure"] and "ratio" in r})')" \
 	"[2, 32]" "M15: in pools of modules as well, of one bank and of several"
+is "$(j 'sorted({int(r["measure"].split("pool of ")[1].split(",")[0]) for r in R if r["id"] == "M15" and "pool of" in r["measure"] and "ours" in r})')" \
+	"[1, 33]" "M15: pools of any size, more workers than one bank holds among them"
 # An idle pool that does something is a bug, on any machine: no timed assertion.
 is "$(j '{r["ours"] for r in R if r["measure"].startswith("idle pool, context switches")}')" "{0.0}" \
 	"an idle pool is never switched to"
