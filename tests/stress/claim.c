@@ -376,6 +376,7 @@ main(int argc, char **argv)
 		    : opt == 'w' ? &width
 				 : &seed) = v;
 	}
+	fill_open();
 	printf("claim: seed %u\n", seed);
 	for (int how = KN_CLAIM_DEKKER; how <= KN_CLAIM_CAS_MASK; how++) {
 		for (int i = 0; !n && i < 3; i++)

@@ -364,6 +364,7 @@ main(int argc, char **argv)
 		}
 		*(opt == 'c' ? &n : opt == 't' ? &seconds : &seed) = v;
 	}
+	fill_open();
 	printf("claim_kill: seed %u\n", seed);
 	fflush(stdout);
 	round_of(KN_CLAIM_DEKKER, n, seconds, seed);

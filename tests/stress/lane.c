@@ -386,6 +386,7 @@ main(int argc, char **argv)
 		}
 		*(opt == 'n' ? &sh.task_n : &sh.seed) = v;
 	}
+	fill_open();
 	printf("lane: %u tasks, seed %u\n", sh.task_n, sh.seed);
 	fflush(stdout);
 	s.seed = sh.seed;
