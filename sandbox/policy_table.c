@@ -113,12 +113,11 @@ const struct kn_key kn_policy_keys[] = {
 	WORD("/pool/claim", WORDS("auto", "dekker", "cas-mask"),
 	    "With steal shared: how a worker takes a call.", AT(pool.claim)),
 	INT("/pool/region_lanes", 0, 32,
-	    "With steal shared: slots that are taken from together, a power of two; 0: "
-	    "as many as leave a spare region.",
+	    "With steal shared: slots taken from together; 0: leaves a region to "
+	    "spare.",
 	    AT(pool.region_lanes)),
 	INT("/pool/abort_ids", 0, 1024,
-	    "Of kind module: how many calls of a worker, or of workers that share, can "
-	    "at one time be asked to give up; the others are ended unasked. 0: all.",
+	    "Calls of a module that can be asked to give up at one time; 0: all.",
 	    AT(pool.abort_ids)),
 	WORD("/pool/balancer",
 	    WORDS("first-idle", "round-robin", "random", "first-idle-or-random"),

@@ -29,9 +29,9 @@ rnd(uint32_t *seed)
 
 enum { FILL_MAX = 6144 };
 
-/* The bytes of a payload follow from its task and attempt, so that a torn or swapped one
- * shows. Copied and compared as a whole: a thread sanitizer looks at such a range at
- * once, and at single bytes for most of its time. */
+/* The bytes of a payload follow from its task and attempt, so that a torn or swapped
+ * one shows. Copied and compared as a whole: a thread sanitizer looks at such a range
+ * at once, and at single bytes for most of its time. */
 static inline const uint8_t *
 pattern(uint32_t task, uint32_t gen)
 {

@@ -360,7 +360,8 @@ main(void)
 		cmocka_unit_test(a_result_that_we_lost_is_ours),
 		cmocka_unit_test(each_call_that_can_be_under_way_has_an_abort_id),
 		cmocka_unit_test(a_policy_may_give_fewer_calls_an_abort_id),
-		cmocka_unit_test(a_pool_has_numbers_for_65535_names_and_keeps_those_it_gave),
+		cmocka_unit_test(
+		    a_pool_has_numbers_for_65535_names_and_keeps_those_it_gave),
 		cmocka_unit_test(a_value_is_ok_and_is_handed_on),
 		cmocka_unit_test(an_error_is_exit_without_a_code),
 		cmocka_unit_test(late_calls_fail_or_get_their_default),
