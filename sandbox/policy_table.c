@@ -81,8 +81,7 @@ const struct kn_key kn_policy_keys[] = {
 	    .none = true, AT(pool.workers)),
 	WORD("/pool/kind", WORDS("exec", "module"),
 	    "What a task is. \"exec\": a command. \"module\": a call of a function "
-	    "that "
-	    "a shared object exports, which the worker keeps loaded.",
+	    "that a shared object exports, which the worker keeps loaded.",
 	    AT(pool.kind), .later = WORDS("stream", "fork")),
 	TEXT("/pool/module", "Of kind module: the shared object with its tasks, a file "
 			     "of this machine."),
@@ -113,8 +112,7 @@ const struct kn_key kn_policy_keys[] = {
 	WORD("/pool/claim", WORDS("auto", "dekker", "cas-mask"),
 	    "With steal shared: how a worker takes a call.", AT(pool.claim)),
 	INT("/pool/region_lanes", 0, 32,
-	    "With steal shared: slots taken from together; 0: leaves a region to "
-	    "spare.",
+	    "With steal shared: slots taken together; 0: leaves a region to spare.",
 	    AT(pool.region_lanes)),
 	INT("/pool/abort_ids", 0, 1024,
 	    "Calls of a module that can be asked to give up at one time; 0: all.",
