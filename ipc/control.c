@@ -15,7 +15,8 @@ enum {
 	BPF_INSN = 8,	   /* sizeof(struct sock_filter) */
 	BIND_MIN = 5 + 56, /* a bind's least size in the record */
 	BEGUN_TRIES = 8,
-	ALL_FLAGS = KN_BOOT_CGROUP_V2_MEM | KN_BOOT_CGROUP_V2_CPU | KN_BOOT_LANDLOCK |
+	ALL_FLAGS = KN_BOOT_DIRECT | KN_BOOT_NO_TCP | KN_BOOT_OWN_UID |
+		    KN_BOOT_CGROUP_V2_MEM | KN_BOOT_CGROUP_V2_CPU | KN_BOOT_LANDLOCK |
 		    KN_BOOT_NEW_IPC | KN_BOOT_NEED_MSEAL | KN_BOOT_EGRESS |
 		    KN_BOOT_TELL,
 };

@@ -162,6 +162,10 @@ enum kn_boot_flag {
 	KN_BOOT_NEED_MSEAL = 1 << 4, /* refuse to start where mseal is missing */
 	KN_BOOT_EGRESS = 1 << 5,     /* hand over a listening socket (EGRESS) */
 	KN_BOOT_TELL = 1 << 6,	     /* the worker's filter has a listener */
+	KN_BOOT_DIRECT = 1 << 7,  /* there are no namespaces: the stub was told where it
+				     works by its argument */
+	KN_BOOT_NO_TCP = 1 << 8,  /* with DIRECT: Landlock refuses TCP */
+	KN_BOOT_OWN_UID = 1 << 9, /* with DIRECT: nobody else has the worker's uid */
 };
 
 /* A bind that the supervisor resolved to a descriptor once: the stub checks that what

@@ -7,7 +7,9 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "sandbox/filter_int.h"
 
@@ -24,6 +26,9 @@
 #define IF_TWICE(i, o, v, p, w) .arg_n = 2, .args = { { i, o, v, 0 }, { i, p, w, 0 } }
 
 /* clone() keeps a signal number in the low byte, where unshare() has NEWTIME. */
+#define IF_BOTH(i, v, j, w) \
+	.arg_n = 2, .args = { { i, KN_CMP_EQ, v, 0 }, { j, KN_CMP_EQ, w, 0 } }
+
 #define NEW_BITS \
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
 	    CLONE_NEWPID | CLONE_NEWNET)
@@ -51,7 +56,57 @@ static const char why_personality[] =
 static const char why_tty[] =
     "Pushes input into a terminal, which its owner's shell would run.";
 
+/* launcher direct: what namespaces or read-only mounts would keep. */
+static const char why_ipc[] =
+    "Without an IPC namespace these are the machine's, and outlive the task.";
+static const char why_path_socket[] =
+    "Without namespaces a socket that has a path leads to the machine's services.";
+static const char why_others[] =
+    "Without namespaces this reaches any process of the same user.";
+static const char why_attributes[] =
+    "Landlock does not keep modes, times and attributes of files, and they are the "
+    "caller's.";
+
 const struct kn_guard kn_filter_guards[] = {
+	{ N("shmget", "shmat", "shmctl", "semget", "semop", "semtimedop",
+	      "semtimedop_time64", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl",
+	      "mq_open", "mq_unlink"),
+	    ENOSYS, KN_GUARD_DIRECT, .why = why_ipc },
+	{ N("socket"), EAFNOSUPPORT, KN_GUARD_DIRECT, IF1(0, EQ, AF_UNIX),
+	    .why = why_path_socket },
+	/* One of a pair of these can be connected to somewhere else. */
+	{ N("socketpair"), EPROTONOSUPPORT, KN_GUARD_DIRECT, MASK1(1, 0xf, SOCK_DGRAM),
+	    .why = why_path_socket },
+	{ N("socketpair"), EPROTONOSUPPORT, KN_GUARD_DIRECT, MASK1(1, 0xf, SOCK_RAW),
+	    .why = why_path_socket },
+	{ N("inotify_init", "inotify_init1"), ENOSYS, KN_GUARD_DIRECT,
+	    .why = "Tells of names in folders that a task may not read." },
+	{ N("prlimit64"), 0, KN_GUARD_DIRECT, IF1(0, EQ, 0), .why = "" },
+	{ N("sched_setaffinity", "sched_setscheduler", "sched_setparam",
+	      "sched_setattr"),
+	    0, KN_GUARD_DIRECT, IF1(0, EQ, 0), .why = "" },
+	{ N("setpriority"), 0, KN_GUARD_DIRECT, IF_BOTH(0, 0, 1, 0), .why = "" },
+	{ N("setpriority"), 0, KN_GUARD_DIRECT, IF_BOTH(0, 1, 1, 0), .why = "" },
+	{ N("ioprio_set"), 0, KN_GUARD_DIRECT, IF_BOTH(0, 1, 1, 0), .why = "" },
+	{ N("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam",
+	      "sched_setattr", "setpriority", "ioprio_set"),
+	    EPERM, KN_GUARD_DIRECT, .why = why_others },
+	{ N("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr",
+	      "fremovexattr", "setxattrat", "removexattrat", "file_setattr"),
+	    EOPNOTSUPP, KN_GUARD_DIRECT, .why = why_attributes },
+	{ N("fchmodat2"), ENOSYS, KN_GUARD_SAME_USER, .why = why_attributes },
+	{ N("chmod", "fchmod", "fchmodat", "chown", "fchown", "lchown", "fchownat",
+	      "utime", "utimes", "futimesat", "utimensat", "utimensat_time64"),
+	    EPERM, KN_GUARD_SAME_USER, .why = why_attributes },
+	{ N("ioctl"), EPERM, KN_GUARD_SAME_USER, IF1(1, EQ, 0x40086602),
+	    .why = why_attributes }, /* FS_IOC_SETFLAGS */
+	{ N("ioctl"), EPERM, KN_GUARD_SAME_USER, IF1(1, EQ, 0x401c5820),
+	    .why = why_attributes }, /* FS_IOC_FSSETXATTR */
+	{ N("ioctl"), EPERM, KN_GUARD_SAME_USER, IF1(1, EQ, 0x40806685),
+	    .why = why_attributes }, /* FS_IOC_ENABLE_VERITY */
+	{ N("ioctl"), EPERM, KN_GUARD_SAME_USER, IF1(1, EQ, 0x800c6613),
+	    .why = why_attributes }, /* FS_IOC_SET_ENCRYPTION_POLICY */
+
 	{ N("pidfd_getfd", "ptrace", "process_vm_readv", "process_vm_writev",
 	      "process_madvise", "process_mrelease", "kcmp"),
 	    EPERM, .why = "Reaches into other processes." },
@@ -175,6 +230,30 @@ const struct kn_guard kn_filter_guards[] = {
 };
 const size_t kn_filter_guard_n = sizeof kn_filter_guards / sizeof *kn_filter_guards;
 
+bool
+kn_guard_applies(const struct kn_guard *g, const struct kn_policy *p, bool watched)
+{
+	bool direct = p->launcher == KN_LAUNCHER_DIRECT;
+
+	switch (g->when) {
+	case KN_GUARD_NET_NONE:
+		return p->network == KN_NET_NONE;
+	case KN_GUARD_NET_HOST:
+		return p->network == KN_NET_HOST;
+	case KN_GUARD_NET_ALLOW:
+		return p->network == KN_NET_ALLOW;
+	case KN_GUARD_WATCHED:
+		return watched;
+	case KN_GUARD_DIRECT:
+		return direct;
+	case KN_GUARD_SAME_USER: /* as root each worker has a uid of its own */
+		return direct && geteuid() != 0;
+	case KN_GUARD_ALWAYS:
+	default:
+		return true;
+	}
+}
+
 /* Of the calls in sandbox/stub/calls.h, those that guards restrict by their arguments,
  * in the form that comes nearest to what is refused. Who adds a row above for one of
  * these looks at how the stub calls it; where the form is refused, the worker's program
@@ -182,6 +261,8 @@ const size_t kn_filter_guard_n = sizeof kn_filter_guards / sizeof *kn_filter_gua
 const struct kn_stub_form kn_filter_stub_forms[] = {
 	{ "openat", { 0, 0, O_CREAT | O_RDWR, 0777 } },
 	{ "fchmod", { 0, 0777 } },
+	{ "fchmodat", { 0, 0, 0700 } },
+	{ "clone", { CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD } },
 	{ "fcntl", { 0, F_DUPFD_CLOEXEC } },
 	{ "ioctl", { 0, 0x5414 } }, /* TIOCSWINSZ */
 	{ "socketpair", { AF_UNIX, SOCK_DGRAM } },

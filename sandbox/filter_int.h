@@ -79,7 +79,9 @@ enum kn_guard_when {
 	KN_GUARD_NET_NONE,
 	KN_GUARD_NET_HOST,
 	KN_GUARD_NET_ALLOW,
-	KN_GUARD_WATCHED, /* memory is watched, not counted by a cgroup */
+	KN_GUARD_WATCHED,   /* memory is watched, not counted by a cgroup */
+	KN_GUARD_DIRECT,    /* launcher direct: the machine's own files and services */
+	KN_GUARD_SAME_USER, /* and tasks are the caller's uid */
 };
 struct kn_guard {
 	const char *const *names;
@@ -94,6 +96,8 @@ struct kn_guard {
 /* In order; the first row that matches decides. */
 extern const struct kn_guard kn_filter_guards[];
 extern const size_t kn_filter_guard_n;
+bool kn_guard_applies(
+    const struct kn_guard *g, const struct kn_policy *p, bool watched);
 
 /* ---- kind module (NULL-terminated names) ---- */
 extern const char *const kn_filter_module_never[];

@@ -265,10 +265,7 @@ add_guards(struct make *m, bool watched)
 {
 	for (size_t i = 0; i < kn_filter_guard_n; i++) {
 		const struct kn_guard *g = &kn_filter_guards[i];
-		if ((g->when == KN_GUARD_NET_NONE && m->p->network != KN_NET_NONE) ||
-		    (g->when == KN_GUARD_NET_HOST && m->p->network != KN_NET_HOST) ||
-		    (g->when == KN_GUARD_NET_ALLOW && m->p->network != KN_NET_ALLOW) ||
-		    (g->when == KN_GUARD_WATCHED && !watched))
+		if (!kn_guard_applies(g, m->p, watched))
 			continue;
 		if (add_guard(m, g) < 0)
 			return -1;

@@ -180,12 +180,12 @@ probe_root(struct kn_host *h)
 		return;
 	h->host_root = is_host_root(h->uid);
 	if (!kn_caps_has(CAP_SETUID) || !kn_caps_has(CAP_SETGID) ||
-	    !kn_caps_has(CAP_SYS_ADMIN) ||
 	    read_small("/proc/self/uid_map", umap, sizeof(umap)) < 0 ||
 	    read_small("/proc/self/gid_map", gmap, sizeof(gmap)) < 0 ||
 	    kn_uid_choose(umap, gmap, getpid(), &r, NULL) < 0)
 		return; /* of a namespace like "unshare --map-root-user": rootless */
-	h->root = true;
+	h->ids = true;
+	h->root = kn_caps_has(CAP_SYS_ADMIN);
 	h->worker_uid_base = r.base;
 	h->worker_uid_n = r.n;
 	h->maps_full = kn_uid_map_is_full(umap) && kn_uid_map_is_full(gmap);

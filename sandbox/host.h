@@ -15,6 +15,8 @@ struct kn_policy;
 struct kn_host {
 	bool root; /* effective uid 0 with CAP_SETUID, CAP_SETGID, CAP_SYS_ADMIN, and
 		      unprivileged ids to give to workers */
+	bool ids;  /* effective uid 0 that can be others: the same without
+		      CAP_SYS_ADMIN */
 	bool host_root; /* our uid is the machine's uid 0 (or that cannot be told) */
 	uid_t uid;
 	gid_t gid;	       /* of the caller */

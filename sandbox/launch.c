@@ -31,6 +31,8 @@ check_ids(const struct kn_launcher *l, struct kn_err *e)
 {
 	const struct kn_host *h = l->host;
 
+	if (l->ops->no_mounts) /* find() has looked: it takes less */
+		return 0;
 	if (h->uid == 0 && !h->root && h->host_root) {
 		kn_err_set(e, KN_EK_HOST,
 		    "workers would have to run as the machine's uid 0: no CAP_SETUID, "
@@ -209,7 +211,8 @@ build(struct kn_launcher *l, struct kn_err *e)
 		return -1;
 	for (size_t i = 0; i < l->policy->fs.mount_n; i++)
 		user_n += l->binds[i].fd >= 0;
-	if (l->host->root && user_n > 0 && plan_child_binds(l, user_n, e) < 0)
+	if (l->host->root && !l->ops->no_mounts && user_n > 0 &&
+	    plan_child_binds(l, user_n, e) < 0)
 		return -1;
 	if (l->ops->prepare(l, e) < 0 || kn_launch_prefix(l, e) < 0)
 		return -1;
@@ -250,7 +253,7 @@ kn_launcher_new(const struct kn_policy *p, const struct kn_host *h,
 	memcpy(l->pool_id, pool_id, sizeof(l->pool_id));
 	l->worker_n = worker_n;
 	l->layout = *layout;
-	l->args_fd = l->stub_fd = l->null_fd = -1;
+	l->args_fd = l->stub_fd = l->null_fd = l->place_fd = -1;
 	l->guard.proc.pidfd = l->guard.self_pidfd = -1;
 	if (build(l, e) < 0) {
 		kn_launcher_free(l);

@@ -150,7 +150,8 @@ kn_launch_boot(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 	if (b.binds != NULL && pack_run(p, &b.run, &b.run_n, e) == 0 &&
 	    kn_cgroup_boot_fds(l->cgroup, w, fds, &b.has, &b.flags, e) == 0 &&
 	    (l->ops->boot == NULL || l->ops->boot(l, w, &b, fds, e) == 0)) {
-		b.bind_n = fill_binds(l, b.binds);
+		b.bind_n =
+		    l->ops->binds ? l->ops->binds(l, b.binds) : fill_binds(l, b.binds);
 		b.has |= 1u << KN_BOOT_FD_RECORD | 1u << KN_BOOT_FD_ARENA |
 			 1u << KN_BOOT_FD_BELL;
 		fds[KN_BOOT_FD_ARENA] = arena_fd;

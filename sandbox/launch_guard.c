@@ -17,6 +17,7 @@
 
 #include "ipc/err.h"
 #include "sandbox/caps.h"
+#include "sandbox/stub/sys.h"
 
 int
 kn_guard_open(struct kn_guard *g, uint32_t group_n, struct kn_err *e)
@@ -98,11 +99,13 @@ kn_guard_ensure(struct kn_guard *g, struct kn_err *e)
 	if (kn_guard_alive(g))
 		return 0;
 	kn_proc_close(&g->proc);
-	pid = syscall(SYS_clone3, &ca, sizeof(ca));
+	pid = kn_sys_clone3_fork(&ca);
 	if (pid == 0)
 		guard_run(g);
-	if (pid < 0)
+	if (pid < 0) {
+		errno = (int)-pid;
 		return kn_err_sys(e, KN_EK_HOST, "start the guard");
+	}
 	g->proc = (struct kn_proc){ .pidfd = pidfd, .pid = (pid_t)pid };
 	return 0;
 }

@@ -3,6 +3,7 @@
  *   launch.c          the launcher: built once, frees all
  *   launch_kinds.c    which kinds there are
  *   launch_bwrap.c    what is bwrap's own, as the other launch_<kind>.c
+ *   launch_direct.c   without namespaces
  *   launch_start.c    fork one worker's launcher process
  *   launch_child.c    between fork and exec
  *   launch_warden.c   its parent, where we are embedded in another program
@@ -64,6 +65,9 @@ struct kn_launch_ops {
 	/* What the stub is told besides; descriptors in fds are closed after it. */
 	int (*boot)(struct kn_launcher *l, uint32_t w, struct kn_boot *b,
 	    int fds[KN_BOOT_FD_N], struct kn_err *e);
+	/* What the stub is told of files, in place of binds to be verified. */
+	uint32_t (*binds)(const struct kn_launcher *l, struct kn_boot_bind *out);
+	bool no_mounts; /* nothing is shown under another uid */
 	/* Besides cgroup, process group and launcher, which is not reaped yet. */
 	void (*kill)(struct kn_launcher *l, uint32_t w, const struct kn_launched *lw);
 	/* After the reap, and at the end of the pool: what it left. */
@@ -83,7 +87,9 @@ struct kn_launch_ops {
 	uint32_t pids_overhead;
 	uint64_t mem_overhead;
 };
-extern const struct kn_launch_ops kn_launch_bwrap;
+extern const struct kn_launch_ops kn_launch_bwrap, kn_launch_direct;
+/* What it gives up, as a clause. */
+const char *kn_launch_direct_lacks(void);
 /* NULL with e: not built. */
 const struct kn_launch_ops *kn_launch_kind(enum kn_launcher_type t, struct kn_err *e);
 
@@ -99,6 +105,7 @@ struct kn_launcher {
 	char program[256]; /* of the launcher */
 	char exec[256];	   /* what is executed: program, or launcher.prefix */
 	char place[256];   /* where this pool's files are, or "" */
+	int place_fd;	   /* of direct, locked; -1 */
 
 	struct kn_bind *binds;		   /* one per policy mount */
 	struct kn_child_bind *child_binds; /* root: the user binds */

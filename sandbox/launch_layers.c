@@ -43,18 +43,25 @@ pids_asked(const struct kn_policy *p)
 static struct have
 look_landlock(const struct kn_policy *p, const struct kn_host *h)
 {
-	bool scopes = h->landlock_abi >= ABI_OF_SCOPES || p->network != KN_NET_HOST;
+	bool direct = p->launcher == KN_LAUNCHER_DIRECT;
+	bool others = direct ? !h->ids : p->network == KN_NET_HOST;
+	bool scopes = h->landlock_abi >= ABI_OF_SCOPES || !others;
 	struct have x = { .can = h->landlock_abi > 0 && scopes };
 
-	x.asked = p->landlock == KN_LANDLOCK_ON ? "/landlock"
-		  : p->run.n > 0		? "/permissions/run"
-						: NULL;
+	x.asked = direct			  ? "/launcher/type"
+		  : p->landlock == KN_LANDLOCK_ON ? "/landlock"
+		  : p->run.n > 0		  ? "/permissions/run"
+						  : NULL;
 	if (h->landlock_abi == 0) {
 		x.cause = KN_LACK_LANDLOCK;
 	} else {
 		x.cause = KN_LACK_LANDLOCK_SCOPES;
-		x.lacks = "this kernel's has no scopes, which keep a task on the "
-			  "machine's network (/network/mode) from abstract sockets";
+		x.lacks =
+		    direct ? "this kernel's has no scopes, which keep a task "
+			     "without namespaces from signals to all processes of "
+			     "its user, the supervisor too"
+			   : "this kernel's has no scopes, which keep a task on the "
+			     "machine's network (/network/mode) from abstract sockets";
 	}
 	return x;
 }
@@ -88,7 +95,7 @@ look(enum kn_layer l, const struct kn_policy *p, const struct kn_host *h,
 	case KN_LAYER_RLIMITS:
 		break; /* a launch without them fails */
 	case KN_LAYER_UID:
-		x.can = h->root;
+		x.can = p->launcher == KN_LAUNCHER_DIRECT ? h->ids : h->root;
 		x.cause = KN_LACK_NOT_ROOT;
 		break;
 	case KN_LAYER_LANDLOCK:
@@ -125,7 +132,8 @@ look(enum kn_layer l, const struct kn_policy *p, const struct kn_host *h,
 static bool
 may_degrade(enum kn_layer l)
 {
-	return l == KN_LAYER_UID || l == KN_LAYER_LANDLOCK || l == KN_LAYER_CG_MEMORY ||
+	return l == KN_LAYER_NAMESPACES || l == KN_LAYER_UID ||
+	       l == KN_LAYER_LANDLOCK || l == KN_LAYER_CG_MEMORY ||
 	       l == KN_LAYER_CG_PIDS || l == KN_LAYER_CG_CPU || l == KN_LAYER_MSEAL;
 }
 
@@ -163,6 +171,10 @@ decide(enum kn_layer l, const struct kn_policy *p, const struct have *x, bool ro
 			return kn_err_set(e, KN_EK_CONFIG,
 			    "layer landlock: required (/require), and switched off "
 			    "(/landlock)");
+		if (p->launcher == KN_LAUNCHER_DIRECT && !allowed)
+			return kn_err_set(e, KN_EK_CONFIG,
+			    "layer landlock: switched off (/landlock), and launcher "
+			    "direct has no other wall around files");
 		*out = KN_LAYER_ABSENT;
 		return 0;
 	}

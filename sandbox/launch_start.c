@@ -22,6 +22,7 @@
 #include "sandbox/idmap.h"
 #include "sandbox/lack.h"
 #include "sandbox/launch_int.h"
+#include "sandbox/stub/sys.h"
 
 enum {
 	EXEC_WAIT_MS = 10000, /* an exec held up this long is a failed launch */
@@ -148,14 +149,16 @@ spawn(struct kn_child *c, int clone_fd, struct kn_proc *out, struct kn_err *e)
 
 	if (clone_fd >= 0)
 		c->join_n--;
-	pid = syscall(SYS_clone3, &ca, sizeof(ca));
+	pid = kn_sys_clone3_fork(&ca);
 	if (pid == 0)
 		kn_child_run(c);
 	c->join_n = join_n;
 	if (pid < 0 && clone_fd >= 0)
 		return spawn(c, -1, out, e);
-	if (pid < 0)
+	if (pid < 0) {
+		errno = (int)-pid;
 		return kn_err_sys(e, KN_EK_HOST, "fork");
+	}
 	out->pidfd = pidfd;
 	out->pid = (pid_t)pid;
 	return 0;

@@ -62,7 +62,7 @@ start_launcher(struct room *r, int clone_fd, int *pidfd)
 
 	if (clone_fd >= 0)
 		r->child.join_n--;
-	pid = KN_SYS2(SYS_clone3, &ca, sizeof(ca));
+	pid = kn_sys_clone3_fork(&ca);
 	if (pid == 0)
 		kn_child_run(&r->child);
 	r->child.join_n = join_n;

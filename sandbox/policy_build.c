@@ -315,5 +315,6 @@ kn_policy_build(struct kn_pol *p, struct kn_err *e)
 	rc |= build_module(p, e);
 	rc |= kn_policy_build_network(p, e);
 	rc |= kn_policy_build_mounts(p, e);
+	rc |= kn_policy_check_direct(p, e);
 	return rc;
 }

@@ -186,6 +186,8 @@ enum kn_seccomp_action kn_policy_action(const char *word);
 int kn_policy_build_strings(struct kn_pol *p, const char *pointer,
     const char *const **out, size_t *out_n, struct kn_err *e);
 int kn_policy_build_mounts(struct kn_pol *p, struct kn_err *e);
+/* What launcher direct cannot keep: -1 with all of it noted. */
+int kn_policy_check_direct(const struct kn_pol *p, struct kn_err *e);
 /* Where a merged value came from, for messages; never NULL. */
 const char *kn_pol_origin(const struct kn_pol *p, const char *pointer);
 /* The file that an origin names, or NULL; the pointer in it, and the text. */

@@ -237,6 +237,16 @@ names_programs(const json_t *root)
 		   kn_pointer_get((json_t *)(uintptr_t)root, "/permissions/run")) > 0;
 }
 
+/* Who names the launcher without namespaces accepts that there are none, and relies on
+ * the wall that is left around files; unless d itself says otherwise. */
+static bool
+names_direct(const json_t *root)
+{
+	const char *type = json_string_value(
+	    kn_pointer_get((json_t *)(uintptr_t)root, "/launcher/type"));
+	return type && strcmp(type, "direct") == 0;
+}
+
 /* Where d names a layer: in a list, or by asking for what needs it. */
 static json_t *
 layer_origin(const struct kn_pdoc *d, enum kn_layer l, uint32_t listed)
@@ -255,6 +265,9 @@ layer_origin(const struct kn_pdoc *d, enum kn_layer l, uint32_t listed)
 			}
 		}
 	}
+	if (l == KN_LAYER_NAMESPACES ||
+	    (l == KN_LAYER_LANDLOCK && names_direct(d->root)))
+		return origin_of(d, "/launcher/type");
 	if (l == KN_LAYER_CG_CPU)
 		return origin_of(d, "/limits/task/cpus");
 	if (l != KN_LAYER_CG_MEMORY)
@@ -287,6 +300,10 @@ merge_layers(struct kn_pmerge *m, const struct kn_pdoc *d, struct kn_err *e)
 		named |= 1u << KN_LAYER_LANDLOCK;
 	if (names_programs(d->root))
 		named |= 1u << KN_LAYER_LANDLOCK;
+	if (names_direct(d->root)) {
+		named |= (1u << KN_LAYER_LANDLOCK) & ~may;
+		may |= (1u << KN_LAYER_NAMESPACES) & ~req;
+	}
 	for (uint32_t l = 0; l < KN_LAYER_N; l++)
 		if ((named | may) & (1u << l))
 			json_object_set_new(m->from, kn_layer_name((enum kn_layer)l),

@@ -58,9 +58,10 @@
 static const char *const layer_words[] = { "namespaces", "seccomp", "capabilities",
 	"uid", "landlock", "rlimits", "cgroup.memory", "cgroup.pids", "cgroup.cpu",
 	"mseal", NULL };
-/* Without the others there is no sandbox: nothing stands in for them. */
-static const char *const degradable_words[] = { "uid", "landlock", "cgroup.memory",
-	"cgroup.pids", "cgroup.cpu", "mseal", NULL };
+/* Without the others there is no sandbox: nothing stands in for them. (Namespaces: by
+ * launcher direct.) */
+static const char *const degradable_words[] = { "namespaces", "uid", "landlock",
+	"cgroup.memory", "cgroup.pids", "cgroup.cpu", "mseal", NULL };
 static const char *const action_words[] = { "SCMP_ACT_ALLOW", "SCMP_ACT_ERRNO",
 	"SCMP_ACT_KILL_PROCESS", "SCMP_ACT_LOG", "SCMP_ACT_KILL",
 	"SCMP_ACT_KILL_THREAD", "SCMP_ACT_TRAP", NULL }; /* enum kn_seccomp_action */

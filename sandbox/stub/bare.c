@@ -30,6 +30,7 @@
 enum { SIGNALS_TOP = 64, ERRNO_MAX = 4095 };
 
 int main(void);
+const char *const *kn_bare_args;
 _Noreturn void kn_bare_start(const unsigned long *stack);
 
 static int error;
@@ -60,6 +61,7 @@ kn_bare_start(const unsigned long *stack)
 {
 	const unsigned long *p = stack + 1 + stack[0] + 1;
 
+	kn_bare_args = (const char *const *)(uintptr_t)(stack + 1);
 	while (*p++)
 		;
 	for (; p[0] != AT_NULL; p += 2)

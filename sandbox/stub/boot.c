@@ -61,7 +61,7 @@ take_house(struct kn_stub *s, const char **out_what)
 	int null;
 
 	*out_what = "the stub must be PID 1 of its sandbox";
-	if (getpid() != 1) /* kill(-1) would reach strangers */
+	if (!s->direct.place && getpid() != 1) /* kill(-1) would reach strangers */
 		return -EINVAL;
 	/* Openable only while dumpable; without it max_rss keeps the peak of large
 	 * jobs. */
@@ -198,6 +198,28 @@ set_programs(struct kn_stub *s, const struct kn_boot *b)
 	return r < 0 ? fail(s, KN_BSTEP_RUN, r, what) : 0;
 }
 
+/* Files where they stand on the machine, in place of mounts. */
+static int
+set_direct(struct kn_stub *s, const struct kn_boot *b)
+{
+	const char *what = NULL;
+	int r;
+
+	/* Which of the two it is was decided when we were started. */
+	if (b->run_n > 0 || (b->flags & (KN_BOOT_EGRESS | KN_BOOT_NEW_IPC)))
+		return fail(s, KN_BSTEP_RECORD, EINVAL, "not without namespaces");
+	if (b->flags & KN_BOOT_LANDLOCK && b->landlock_abi >= 6 && !s->direct.scoped)
+		return fail(s, KN_BSTEP_LANDLOCK, EPERM, "scopes");
+	s->watch.below = true;
+	s->watch.singly = !s->direct.scoped;
+	s->land.exec_key = b->exec_key;
+	s->overlays.out = s->overlays.layer_fd = -1; /* there are none */
+	s->land.overlays = &s->overlays;
+	s->land.no_tcp = b->flags & KN_BOOT_NO_TCP;
+	r = kn_direct_rules(&s->land, b, &s->direct, &what);
+	return r < 0 ? fail(s, KN_BSTEP_LANDLOCK, r, what) : 0;
+}
+
 static int
 set_mounts(struct kn_stub *s, const struct kn_boot *b)
 {
@@ -295,12 +317,14 @@ set_walls(struct kn_stub *s, const struct kn_boot *b)
 {
 	const char *what = NULL;
 	bool overlays = s->overlays.n > 0;
-	int r = kn_wall_stub_caps(overlays);
+	int r = s->direct.place ? kn_direct_caps() : kn_wall_stub_caps(overlays);
 
 	if (r < 0)
 		return fail(s, KN_BSTEP_CAPS, r,
-		    "the launcher must leave CAP_SYS_ADMIN and CAP_SETPCAP");
-	r = kn_wall_stub_caps_verify(overlays);
+		    s->direct.place
+			? NULL
+			: "the launcher must leave CAP_SYS_ADMIN and CAP_SETPCAP");
+	r = s->direct.place ? 0 : kn_wall_stub_caps_verify(overlays);
 	if (r < 0)
 		return fail(s, KN_BSTEP_CAPS_LEFT, r, NULL);
 	r = kn_wall_no_new_privs();
@@ -371,6 +395,8 @@ kn_boot_stub(struct kn_stub *s)
 	struct kn_boot b;
 
 	r = take_house(s, &what);
+	if (r == 0 && s->direct.place)
+		r = kn_direct_enter(&s->direct, &what);
 	if (r < 0)
 		return fail(s, KN_BSTEP_RECV, r, what);
 	if (receive(s, got, &got_n) < 0)
@@ -389,7 +415,10 @@ kn_boot_stub(struct kn_stub *s)
 	close(fd[KN_BOOT_FD_ARENA]);
 	keep_record(s, &b);
 	kn_cg_init(&s->cg, &b, fd);
-	if (set_mounts(s, &b) < 0 || set_walls(s, &b) < 0)
+	if (!(b.flags & KN_BOOT_DIRECT) != !s->direct.place)
+		return fail(s, KN_BSTEP_RECORD, EINVAL, "where it works");
+	if ((s->direct.place ? set_direct(s, &b) : set_mounts(s, &b)) < 0 ||
+	    set_walls(s, &b) < 0)
 		return -1;
 	munmap(record.p, record.n);
 	kn_cg_rest_is_now(&s->cg, s->watch.cpus);

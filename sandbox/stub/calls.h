@@ -35,6 +35,15 @@
 	X(fsmount, "its descriptor") \
 	X(socketpair, "sockets that a task left are looked for when one is closed") \
 	X(clone3, "init in new namespaces; the task") \
+	X(clone, "the same, where a filter around us refuses clone3") \
+	X(getppid, "without namespaces: whether the stub of an init lives") \
+	X(pidfd_open, "without namespaces: a number that stays its own") \
+	X(pidfd_send_signal, "without namespaces: a number that stays its own") \
+	X(getuid, "without namespaces: whose processes are counted") \
+	X(getpid, "without namespaces: who hears a signal") \
+	X(unlinkat, "without namespaces: what a task left") \
+	X(renameat, "without namespaces: what a task left, deep down") \
+	X(fchmodat, "without namespaces: what a task left and closed") \
 	X(unshare, "another IPC namespace after one that a task has used") \
 	X(msgget, "whether a task has made an object there") \
 	X(msgctl, "whether a task has made an object there") \

@@ -8,9 +8,11 @@
 #include <sys/wait.h>
 
 #include "ipc/shm.h"
+#include "sandbox/stub/below.h"
+#include "sandbox/stub/direct.h"
 #include "sandbox/stub/sys.h"
 
-enum { STACK_BYTES = 32 * 1024, KILL_SIGNAL = SIGUSR2 };
+enum { STACK_BYTES = 32 * 1024, KILL_SIGNAL = SIGUSR2, SWEEP_NS = 500 * 1000 };
 
 /* Only one cell at a time; pages that nobody touches cost nothing. */
 static _Alignas(64) unsigned char init_stack[STACK_BYTES];
@@ -25,13 +27,33 @@ init_fail(struct kn_cell *c, enum kn_exec_step step, int r, const char *detail)
 	kn_sys_exit(1);
 }
 
+/* Nothing reaches all of the cell at once (direct.h). */
+static bool
+is_sweeping(const struct kn_cell *c)
+{
+	return c->direct && !c->direct->scoped;
+}
+
+/* It is asked for, or the stub is gone, which in a PID namespace would be our end. */
+static bool
+init_must_kill(const struct kn_cell *c)
+{
+	return kn_shm_load32_acquire(&c->kill_asked) /* Q2 */ ||
+	       (c->direct && (int)KN_SYS0(SYS_getppid) != c->direct->stub_pid);
+}
+
 /* Kill all but us, if that was asked for: kill(-1) reaches every process of this PID
  * namespace in one pass, stopped and forking ones too, where ending init would take the
  * kernel 150 ms among 100 spinning processes. */
 static void
 init_obey(struct kn_cell *c)
 {
-	if (!kn_shm_load32_acquire(&c->kill_asked)) /* Q2 */
+	/* The task's process has our handlers until its execve. */
+	if (c->direct && (int)KN_SYS0(SYS_getpid) != c->init_pid)
+		return;
+	if (!init_must_kill(c))
+		return;
+	if (is_sweeping(c)) /* init_reap() does it, again and again */
 		return;
 	(void)kn_sys_kill(-1, SIGKILL);
 	kn_shm_store32_release(&c->kill_done, 1); /* D3 */
@@ -100,14 +122,32 @@ init_tell(const struct kn_cell *c)
 		(void)kn_sys_write(c->told_fd, &one, sizeof one);
 }
 
+/* Children are killed until there are none. */
+static int
+sweep(struct kn_cell *c, int *status)
+{
+	struct timespec t = { 0, SWEEP_NS };
+	int pid = kn_sys_wait4(-1, status, __WALL | WNOHANG, NULL);
+
+	if (pid != 0)
+		return pid;
+	(void)kn_below_kill();
+	kn_shm_store32_release(&c->kill_done, 1); /* D3 */
+	(void)kn_sys_ppoll(NULL, 0, &t);
+	return -EINTR;
+}
+
 /* Reap whatever ends. When the task does, nothing of what it left may go on. */
 static _Noreturn void
 init_reap(struct kn_cell *c, int task)
 {
 	for (;;) {
-		int status = 0;
-		int pid = kn_sys_wait4(-1, &status, __WALL | WCONTINUED, NULL);
+		int status = 0, pid;
 
+		if (is_sweeping(c) && (c->ended || init_must_kill(c)))
+			pid = sweep(c, &status);
+		else
+			pid = kn_sys_wait4(-1, &status, __WALL | WCONTINUED, NULL);
 		if (pid == -EINTR)
 			continue;
 		if (pid < 0) /* -ECHILD: all gone */
@@ -126,8 +166,37 @@ init_reap(struct kn_cell *c, int task)
 		 * machine, which is what killing all takes. */
 		if (kn_sys_wait4(-1, &status, __WALL | WNOHANG, NULL) == -ECHILD)
 			init_over(c);
-		(void)kn_sys_kill(-1, SIGKILL);
+		if (!is_sweeping(c))
+			(void)kn_sys_kill(-1, SIGKILL);
 	}
+}
+
+/* The pipes must end with the task, not with us. */
+static void
+init_close(const struct kn_cell *c)
+{
+	int a = c->told_fd, b = c->direct ? c->hold_fd : -1;
+	int low = a < b ? a : b, high = a < b ? b : a;
+
+	if (low > 0)
+		(void)KN_SYS3(SYS_close_range, 0, low - 1, 0);
+	if (high > low + 1)
+		(void)KN_SYS3(SYS_close_range, low + 1, high - 1, 0);
+	(void)KN_SYS3(SYS_close_range, high + 1, ~0u, 0);
+}
+
+/* Mounts of its own, or what stands in for namespaces. A signal to all is not for us.
+ */
+static int
+init_house(struct kn_cell *c, const char **at)
+{
+	int r;
+
+	if (!c->direct)
+		return kn_mounts_cell(&c->mounts, c->land->run_only, at);
+	*at = "without namespaces";
+	r = kn_sys_catch(SIGTERM, init_on_signal);
+	return r < 0 ? r : kn_direct_init(c->direct, KILL_SIGNAL);
 }
 
 static void
@@ -139,10 +208,11 @@ init_main(void *arg)
 
 	present = c;
 	(void)kn_sys_short_turns();
+	c->init_pid = (int)KN_SYS0(SYS_getpid);
 	r = kn_sys_catch(KILL_SIGNAL, init_on_signal);
 	if (r < 0)
 		init_fail(c, KN_EXEC_CELL, r, "signal");
-	r = kn_mounts_cell(&c->mounts, c->land->run_only, &at);
+	r = init_house(c, &at);
 	if (r < 0)
 		init_fail(c, KN_EXEC_CELL, r, at);
 	r = kn_wall_cell_caps();
@@ -153,10 +223,7 @@ init_main(void *arg)
 	if (task < 0)
 		init_fail(c, KN_EXEC_CELL, task, "start the task's process");
 	c->init_cpu_ns = kn_sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	/* The pipes must end with the task, not with us. */
-	if (c->told_fd > 0)
-		(void)KN_SYS3(SYS_close_range, 0, c->told_fd - 1, 0);
-	(void)KN_SYS3(SYS_close_range, c->told_fd + 1, ~0u, 0);
+	init_close(c);
 	init_obey(c); /* a signal may have come before there was a task */
 	init_reap(c, task);
 }
@@ -167,7 +234,8 @@ int
 kn_cell_start(struct kn_cell *c)
 {
 	struct clone_args a = {
-		.flags = CLONE_VM | CLONE_PIDFD | CLONE_NEWPID | CLONE_NEWNS,
+		.flags = CLONE_VM | CLONE_PIDFD |
+			 (c->direct ? 0 : CLONE_NEWPID | CLONE_NEWNS),
 		.pidfd = (uintptr_t)&c->pidfd,
 		.exit_signal = SIGCHLD,
 		.stack = (uintptr_t)init_stack,
@@ -199,6 +267,8 @@ kn_cell_kill(struct kn_cell *c, bool force)
 	kn_shm_store32_release(&c->kill_asked, 1); /* Q1 */
 	/* init is our child and not reaped: its number is still its own. */
 	(void)kn_sys_kill(c->pid, KILL_SIGNAL);
+	if (is_sweeping(c))
+		return done;
 	if (force && !done)
 		(void)kn_sys_kill(-1, SIGKILL);
 	return force || done;

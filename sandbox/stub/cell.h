@@ -21,6 +21,7 @@
 #include "sandbox/stub/mounts.h"
 #include "sandbox/stub/wall.h"
 
+struct kn_direct;
 enum { KN_CELL_RLIMITS_MAX = 6, KN_CELL_PATH_MAX = 4096 };
 
 struct kn_cell_rlimit {
@@ -39,7 +40,12 @@ struct kn_cell {
 	int proc_fd; /* /proc of the sandbox, where a cell's processes are seen too */
 	int told_fd; /* an eventfd: init says there that the cell is over, or that a
 			process of it that was stopped goes on; or -1 */
-	bool pty;    /* stdio are one terminal: make it the controlling one */
+	/* Without namespaces (direct.h), else NULL: the program by its name here, or
+	 * NULL; and what init holds until it ends. */
+	const struct kn_direct *direct;
+	const char *program;
+	int hold_fd, init_pid;
+	bool pty; /* stdio are one terminal: make it the controlling one */
 	struct kn_cell_mounts mounts;
 	struct kn_cell_rlimit rlimits[KN_CELL_RLIMITS_MAX];
 	uint32_t rlimit_n;

@@ -163,7 +163,7 @@ search(struct kn_cell *c, const char *name)
 static const char *
 find_program(struct kn_cell *c)
 {
-	const char *name = c->argv[0];
+	const char *name = c->program ? c->program : c->argv[0];
 	int r;
 
 	if (c->kept_n > 0)

@@ -20,7 +20,7 @@
 #define SYS_landlock_restrict_self 446
 #endif
 
-enum { RULE_PATH_BENEATH = 1 };
+enum { RULE_PATH_BENEATH = 1, ASK_VERSION = 1, ABI_NET = 4, ABI_SCOPES = 6 };
 
 #define FS_EXECUTE (1ull << 0)
 #define FS_WRITE_FILE (1ull << 1)
@@ -35,6 +35,7 @@ enum { RULE_PATH_BENEATH = 1 };
 #define FS_READ (FS_EXECUTE | FS_READ_FILE | FS_READ_DIR)
 #define SCOPE_ABSTRACT_UNIX (1ull << 0) /* ABI 6 */
 #define SCOPE_SIGNAL (1ull << 1)
+#define NET_TCP 3ull /* bind and connect, ABI 4 */
 
 struct ruleset_attr {
 	uint64_t handled_fs, handled_net, scoped;
@@ -149,20 +150,53 @@ allow_all(const struct kn_land *l, const struct kn_programs *own, int ruleset)
 	return r;
 }
 
+static uint64_t
+access_of(const struct kn_land_rule *r, uint64_t all)
+{
+	uint64_t a = r->what == KN_LAND_READ ? FS_READ
+		     : r->what == KN_LAND_WRITE
+			 ? ~0ull
+			 : FS_READ_FILE | FS_WRITE_FILE | FS_IOCTL_DEV;
+
+	return a & all & (r->is_dir ? ~0ull : FS_OF_FILE);
+}
+
+static int
+allow_listed(const struct kn_land *l, int ruleset)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < l->rule_n; i++)
+		r = allow(
+		    ruleset, l->rule[i].fd, access_of(&l->rule[i], handled_fs(l->abi)));
+	return r;
+}
+
+static int
+create(uint32_t abi, struct ruleset_attr *a)
+{
+	size_t size = abi >= ABI_SCOPES ? sizeof *a
+		      : abi >= ABI_NET	? offsetof(struct ruleset_attr, scoped)
+					: sizeof a->handled_fs;
+
+	if (abi >= ABI_SCOPES)
+		a->scoped = SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL;
+	return (int)KN_SYS3(SYS_landlock_create_ruleset, a, size, 0);
+}
+
 /* The rules for the file systems that stand here now: a descriptor. */
 static int
 make_rules(const struct kn_land *l, const struct kn_programs *own)
 {
 	struct ruleset_attr a = { handled_fs(l->abi), 0, 0 };
-	size_t size = l->abi >= 6 ? sizeof a : sizeof a.handled_fs;
 	int ruleset, r;
 
-	if (l->abi >= 6)
-		a.scoped = SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL;
-	ruleset = (int)KN_SYS3(SYS_landlock_create_ruleset, &a, size, 0);
+	if (l->no_tcp && l->abi >= ABI_NET)
+		a.handled_net = NET_TCP;
+	ruleset = create(l->abi, &a);
 	if (ruleset < 0)
 		return ruleset;
-	r = allow_all(l, own, ruleset);
+	r = l->direct ? allow_listed(l, ruleset) : allow_all(l, own, ruleset);
 	if (r == 0)
 		return ruleset;
 	kn_sys_close(ruleset);
@@ -196,7 +230,23 @@ kn_wall_land_restrict(
 		kn_sys_close(ruleset);
 	/* Where signals are within the rules, one to init (of the same user) shows
 	 * whether they hold. Signal 0 only asks. */
-	if (r == 0 && l->abi >= 6 && kn_sys_kill(1, 0) != -EPERM)
+	if (r == 0 && l->abi >= ABI_SCOPES &&
+	    kn_sys_kill(l->direct ? (int)KN_SYS0(SYS_getppid) : 1, 0) != -EPERM)
 		return -EPERM;
 	return r;
+}
+
+int
+kn_wall_land_scopes(void)
+{
+	long abi = KN_SYS3(SYS_landlock_create_ruleset, NULL, 0, ASK_VERSION);
+	struct ruleset_attr a = { 0, 0, 0 };
+
+	return abi < ABI_SCOPES ? -EOPNOTSUPP : create((uint32_t)abi, &a);
+}
+
+int
+kn_wall_land_enter(int rules)
+{
+	return (int)KN_SYS2(SYS_landlock_restrict_self, rules, 0);
 }

@@ -1,5 +1,6 @@
-/* sandbox/stub/main.c: knit-worker, the first process in a sandbox. It has no arguments
- * and no environment worth reading: all it is told comes through descriptor 3. */
+/* sandbox/stub/main.c: knit-worker, the first process in a sandbox. It has no
+ * environment worth reading, and one argument: the directory of a worker without
+ * namespaces (direct.h). All else that it is told comes through descriptor 3. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -13,6 +14,9 @@ main(void)
 	static struct kn_stub stub;
 
 	stub.sock = KN_STUB_SOCK_FD;
+	stub.direct.scope_fd = stub.direct.place_fd = -1;
+	if (kn_bare_args[0] && kn_bare_args[1])
+		stub.direct.place = kn_bare_args[1];
 	if (fcntl(stub.sock, F_SETFD, FD_CLOEXEC) < 0 ||
 	    syscall(SYS_close_range, KN_STUB_EXE_FD + 1, ~0u, 0) < 0)
 		return 1;

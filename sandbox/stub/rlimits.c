@@ -23,18 +23,20 @@ add(struct kn_cell *c, const struct kn_stub *s, int resource, uint64_t value)
  * root all workers are the caller's processes too, and his limit ends them all: a task
  * that takes more than its share would have the neighbours' calls of fork() fail. */
 static uint64_t
-processes(const struct kn_stub *s, uint64_t pids)
+processes(struct kn_stub *s, uint64_t pids)
 {
 	uint64_t all = s->hard[RLIMIT_NPROC];
 	uint64_t share = all == RLIM_INFINITY ? all : all / s->worker_n;
 
+	/* Of the machine's user: whoever else has it counts, as far as is known. */
+	if (s->direct.place && !(s->flags & KN_BOOT_OWN_UID))
+		return pids + kn_direct_others(&s->direct, s->watch.proc_fd);
 	share = share > 2 * OURS_PER_WORKER ? share - OURS_PER_WORKER : share / 2 + 1;
 	return pids + INIT_AND_STUB < share ? pids + INIT_AND_STUB : share;
 }
 
 void
-kn_rlimits_plan(
-    struct kn_cell *c, const struct kn_stub *s, const struct kn_job_limits *l)
+kn_rlimits_plan(struct kn_cell *c, struct kn_stub *s, const struct kn_job_limits *l)
 {
 	/* 1 and not 0: it writes no file either, and unlike 0 it also keeps the kernel
 	 * from starting the host's core handler (core(5), core_pattern with a pipe). */

@@ -12,7 +12,7 @@
 #include "ipc/clock.h"
 #include "ipc/err.h"
 #include "ipc/payload.h"
-#include "sandbox/stub/stub.h"
+#include "sandbox/stub/run_int.h"
 #include "sandbox/stub/sys.h"
 
 enum {
@@ -24,38 +24,6 @@ enum {
 #define KILL_AGAIN_NS (10 * KN_MS_NS)
 /* Init runs within a few milliseconds even among a hundred spinning processes. */
 #define KILL_FORCE_NS (25 * KN_MS_NS)
-/* Pages of program files, which max_rss has and a memory limit does not mean. */
-#define MAPPED_FILES_BYTES (16ull << 20)
-
-struct run {
-	struct kn_stub *s;
-	const struct kn_slot_head *head;
-	struct kn_job job;
-	struct kn_cell cell;
-	struct kn_job_result res;
-	int *fds;
-	int fd_n, stdio_n;
-	void *room;
-	size_t room_n;		 /* of a mapping; 0: the static one */
-	uint8_t *area;		 /* the job's bytes in the submit area, or NULL */
-	int task_fs;		 /* detached tmpfs of /task, or -1 */
-	bool shared[KN_FRESH_N]; /* the template's file systems that the cell has */
-	int slave;		 /* the task's end of its terminal, or -1 */
-	/* absolute, 0: none */
-	uint64_t hard_ns, soft_ns, grace_ns, kill_ns, force_ns;
-	bool killing;
-	bool unclean; /* something of the task is still there: the worker's last one */
-};
-
-static void
-fail(struct run *r, enum kn_exec_step step, int neg_errno, const char *detail)
-{
-	r->res.step = step;
-	r->res.sys = (uint32_t)-neg_errno;
-	if (detail)
-		kn_err_printable(r->res.detail, sizeof r->res.detail, detail,
-		    (int)strnlen(detail, sizeof r->res.detail));
-}
 
 /* ---- before the start ---- */
 
@@ -144,6 +112,7 @@ plan_cell(struct run *r)
 	c->proc_fd = s->watch.proc_fd;
 	/* With a next task at hand it costs more than it gives. */
 	c->told_fd = kn_submit_pending(&s->slice) == 0 ? s->told_fd : -1;
+	c->hold_fd = s->sock;
 	c->land = &s->land;
 	c->bpf = s->cell_bpf;
 	c->bpf_n = s->cell_bpf_n;
@@ -179,22 +148,25 @@ start(struct run *r, const uint8_t *inline_bytes)
 	int err = decode(r, inline_bytes);
 
 	if (err < 0) {
-		fail(r, KN_EXEC_CELL, err, "job record");
+		kn_run_fail(r, KN_EXEC_CELL, err, "job record");
 		return -1;
 	}
 	r->hard_ns = kn_clock_after_ms(r->res.begun_ns, r->job.limits.hard_ms);
 	r->soft_ns = kn_clock_after_ms(r->res.begun_ns, r->job.limits.task_ms);
 	err = kn_cg_begin(&s->cg, &r->job.limits, &what);
 	if (err < 0) {
-		fail(r, KN_EXEC_LIMITS, err, what);
+		kn_run_fail(r, KN_EXEC_LIMITS, err, what);
 		return -1;
 	}
 	share(r);
-	if (!r->shared[KN_FRESH_TASK])
+	if (s->direct.place)
+		r->task_fs = kn_direct_task_fs(&s->direct);
+	else if (!r->shared[KN_FRESH_TASK])
 		r->task_fs = kn_mounts_task_fs(s->task_bytes, s->task_inodes);
 	err = kn_overlays_begin(&s->overlays);
 	if (err < 0 || (r->task_fs < 0 && !r->shared[KN_FRESH_TASK])) {
-		fail(r, KN_EXEC_CELL, err < 0 ? err : r->task_fs, "/task, or a copy");
+		kn_run_fail(
+		    r, KN_EXEC_CELL, err < 0 ? err : r->task_fs, "/task, or a copy");
 		return -1;
 	}
 	err = kn_files_put(r->task_fs, &r->job, r->fds + r->stdio_n,
@@ -202,7 +174,7 @@ start(struct run *r, const uint8_t *inline_bytes)
 	if (err < 0) {
 		if (err == -ETIMEDOUT)
 			r->res.cause = KN_CAUSE_HARD;
-		fail(r, KN_EXEC_FILES, err, what);
+		kn_run_fail(r, KN_EXEC_FILES, err, what);
 		return -1;
 	}
 	if (r->area && r->head->payload_len >= LARGE_BYTES)
@@ -210,16 +182,22 @@ start(struct run *r, const uint8_t *inline_bytes)
 	if (r->job.flags & KN_JOB_PTY) {
 		err = make_terminal(r);
 		if (err < 0) {
-			fail(r, KN_EXEC_CELL, err, "terminal");
+			kn_run_fail(r, KN_EXEC_CELL, err, "terminal");
 			return -1;
 		}
 	} else {
 		memcpy(r->cell.stdio, r->fds, sizeof r->cell.stdio);
 	}
 	plan_cell(r);
+	err = s->direct.place ? kn_direct_plan(&s->direct, &r->job, &r->cell) : 0;
+	if (err < 0) {
+		kn_run_fail(r, KN_EXEC_CELL, err, "environment");
+		return -1;
+	}
 	err = kn_cell_start(&r->cell);
 	if (err < 0)
-		fail(r, KN_EXEC_CELL, err, "namespaces");
+		kn_run_fail(
+		    r, KN_EXEC_CELL, err, s->direct.place ? "fork" : "namespaces");
 	return err < 0 ? -1 : 0;
 }
 
@@ -262,7 +240,7 @@ end_cell(struct run *r, enum kn_cause cause, uint64_t now_ns)
 	if (r->killing || r->grace_ns)
 		return;
 	decide(r, cause);
-	(void)kn_sys_kill(-1, SIGTERM);
+	kn_watch_term_all(&r->s->watch, r->cell.pid);
 	r->grace_ns = kn_clock_after_ms(now_ns, r->job.limits.grace_ms);
 	if (r->grace_ns == 0)
 		kill_cell(r, now_ns);
@@ -321,14 +299,13 @@ take_message(struct run *r)
 		decide(r, o.kill);
 		kill_cell(r, kn_clock_now());
 	} else if (o.signo) {
-		/* If that number is another process by now, it is one of this cell. */
 		int pid = kn_watch_task_pid(&r->s->watch, r->cell.pid);
 
 		/* A module with threads of its own has something to do. */
 		if (pid > 1 &&
 		    (o.signo != SIGSTOP || !(r->job.flags & KN_JOB_RESIDENT) ||
 			kn_watch_is_single(&r->s->watch, r->cell.pid)))
-			(void)kn_sys_kill(pid, o.signo);
+			kn_watch_signal(&r->s->watch, r->cell.pid, pid, o.signo);
 		kn_watch_again(&r->s->watch, kn_clock_now());
 	}
 }
@@ -370,91 +347,6 @@ wait_for_cell(struct run *r)
 	}
 }
 
-/* ---- when it is over ---- */
-
-/* What the looks could not see in time, the final accounts tell. */
-static void
-settle_cause(struct run *r)
-{
-	const struct kn_job_limits *l = &r->job.limits;
-	const struct kn_job_result *res = &r->res;
-
-	if (res->cause != KN_CAUSE_NONE || res->step != KN_EXEC_STARTED)
-		return;
-	if (r->hard_ns && res->ended_ns >= r->hard_ns)
-		r->res.cause = KN_CAUSE_HARD;
-	else if (l->cpu_ms && (res->user_us + res->system_us) / 1000 > l->cpu_ms)
-		r->res.cause = KN_CAUSE_CPU;
-	else if (l->memory && !kn_cg_holds_memory(&r->s->cg) &&
-		 res->max_rss > MAPPED_FILES_BYTES &&
-		 res->max_rss - MAPPED_FILES_BYTES > l->memory)
-		r->res.cause = KN_CAUSE_MEMORY;
-}
-
-static void
-settle(struct run *r)
-{
-	struct kn_cell *c = &r->cell;
-	struct kn_job_result *res = &r->res;
-	struct kn_cell_usage u = { 0, 0, 0 };
-	int err = kn_cell_usage(c, &u);
-
-	res->user_us = u.user_us;
-	res->system_us = u.system_us;
-	res->max_rss = u.max_rss;
-	r->unclean = !kn_left_clear(&r->s->left);
-	kn_cg_end(&r->s->cg, res);
-	kn_cg_add_unwaited(&r->s->cg, res, c->init_cpu_ns);
-	res->wait_status = c->wait_status;
-	if (c->begun_ns)
-		res->begun_ns = c->begun_ns;
-	res->ended_ns = c->ended_ns ? c->ended_ns : kn_clock_now();
-	if (c->step != KN_EXEC_STARTED)
-		fail(r, c->step, -c->sys, c->detail);
-	else if (err < 0)
-		fail(r, KN_EXEC_CELL, err, "reap");
-	else if (!c->ended && !c->begun_ns && res->cause == KN_CAUSE_NONE &&
-		 res->oom_kills == 0)
-		fail(r, KN_EXEC_CELL, -EIO, "init was killed");
-	/* Once the task has begun, the end of its init is its own SIGKILL: it may have
-	 * brought that about, and must not be run again for it. */
-	settle_cause(r);
-}
-
-static void
-collect(struct run *r)
-{
-	struct kn_job_result *res = &r->res;
-
-	if ((r->job.keep_n + r->job.collect_n == 0 && r->s->overlays.out < 0) ||
-	    res->step != KN_EXEC_STARTED || res->cause == KN_CAUSE_STOP ||
-	    res->cause == KN_CAUSE_CANCEL)
-		return;
-	if (kn_files_collect(r->task_fs, r->s->overlays.layer_fd, &r->job,
-		&r->s->collect, r->s->sock, r->head->task, r->head->gen,
-		&res->file_n) < 0)
-		kn_serve_abandon(r->s);
-}
-
-static void
-answer(struct run *r)
-{
-	uint8_t bytes[KN_JOB_RESULT_MAX];
-	struct kn_slot_head h = {
-		.kind = KN_REQ_EXEC,
-		.task = r->head->task,
-		.gen = r->head->gen,
-		.area = KN_AREA_INLINE,
-	};
-
-	if (r->res.ended_ns < r->res.begun_ns)
-		r->res.ended_ns = r->res.begun_ns;
-	h.payload_len = (uint32_t)kn_job_result_encode(&r->res, bytes, sizeof bytes);
-	if (r->head->area != KN_AREA_INLINE)
-		kn_payload_free(&r->s->slice.control->submit_freed, (int)r->head->area);
-	kn_serve_answer(r->s, &h, bytes);
-}
-
 void
 kn_run(struct kn_stub *s, const struct kn_slot_head *head,
     const uint8_t inline_bytes[KN_INLINE_MAX], int *fds, int fd_n)
@@ -482,14 +374,15 @@ kn_run(struct kn_stub *s, const struct kn_slot_head *head,
 	kn_control_over(s->slice.control, head->task, head->gen);
 	r->res.ended_ns = kn_clock_now(); /* settle() knows better */
 	if (started) {
-		settle(r);
-		collect(r);
+		kn_run_settle(r);
+		kn_run_collect(r);
 	}
 	kn_sys_close_at(&r->task_fs);
 	kn_overlays_end(&s->overlays);
+	r->unclean |= s->direct.place && kn_direct_clear(&s->direct) < 0;
 	if (r->room_n)
 		munmap(r->room, r->room_n);
-	answer(r);
+	kn_run_answer(r);
 	kn_control_end(s->slice.control);
 	if ((started && kn_cell_reap(&r->cell) < 0) || r->unclean)
 		kn_serve_abandon(s);

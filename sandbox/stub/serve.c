@@ -33,10 +33,11 @@ close_all(int *fds, int n)
 void
 kn_serve_abandon(struct kn_stub *s)
 {
-	(void)s;
 	/* We are PID 1 of the sandbox: this reaches all of it but us, and our own end
-	 * takes whatever would be left. */
-	(void)kn_sys_kill(-1, SIGKILL);
+	 * takes whatever would be left. Without namespaces, what a domain has; or else
+	 * the cell's init hears that we have ended. */
+	if (!s->direct.place || s->direct.scoped)
+		(void)kn_sys_kill(-1, SIGKILL);
 	kn_sys_exit(0);
 }
 

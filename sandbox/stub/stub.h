@@ -12,6 +12,7 @@
 #include "ipc/lane.h"
 #include "sandbox/stub/cell.h"
 #include "sandbox/stub/cgroup.h"
+#include "sandbox/stub/direct.h"
 #include "sandbox/stub/files.h"
 #include "sandbox/stub/fresh.h"
 #include "sandbox/stub/ipcns.h"
@@ -45,6 +46,7 @@ struct kn_stub {
 	bool may_share; /* file systems that no task has touched, see fresh.h */
 	struct kn_ipcns ipcns;
 	struct kn_collect_limits collect;
+	struct kn_direct direct; /* its place is NULL where there are namespaces */
 	struct kn_covered covered;
 	struct kn_overlays overlays;
 	struct kn_land land;
@@ -59,6 +61,9 @@ struct kn_stub {
 	uint32_t waiting_at, waiting_n;
 	bool stopping; /* the stop word was seen and acknowledged */
 };
+
+/* What we were started with; the last one is NULL. */
+extern const char *const *kn_bare_args;
 
 /* Start: receive the boot record, build the walls, verify them. 0; or -1 after the
  * failed step was reported: exit. */
@@ -105,7 +110,7 @@ void kn_run(struct kn_stub *s, const struct kn_slot_head *head,
 /* ---- rlimits.c ---- */
 
 void kn_rlimits_plan(
-    struct kn_cell *c, const struct kn_stub *s, const struct kn_job_limits *l);
+    struct kn_cell *c, struct kn_stub *s, const struct kn_job_limits *l);
 
 /* ---- pty.c ---- */
 

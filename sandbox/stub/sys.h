@@ -35,12 +35,16 @@ kn_sys6(long n, long a, long b, long c, long d, long e, long f)
 	return ret;
 }
 
-/* clone3 whose child runs fn(arg) on the stack named in *args and never returns. */
+/* System call n, of clone's kind, whose child runs fn(arg) on a stack of its own and
+ * never returns. tid: clone's child_tid. */
 static inline long
-kn_sys_clone3_run(struct clone_args *args, void (*fn)(void *), void *arg)
+kn_sys_clone_call(
+    long n, long a, long b, long c, long tid, void (*fn)(void *), void *arg)
 {
 	register void (*r12)(void *) __asm__("r12") = fn;
 	register void *r13 __asm__("r13") = arg;
+	register long r10 __asm__("r10") = tid;
+	register long r8 __asm__("r8") = 0;
 	long ret;
 
 	__asm__ volatile(
@@ -53,7 +57,7 @@ kn_sys_clone3_run(struct clone_args *args, void (*fn)(void *), void *arg)
 	    "hlt\n"
 	    "1:"
 	    : "=a"(ret)
-	    : "a"((long)SYS_clone3), "D"(args), "S"(sizeof *args), "r"(r12), "r"(r13)
+	    : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r12), "r"(r13)
 	    : "rcx", "r11", "memory");
 	return ret;
 }
@@ -85,25 +89,30 @@ kn_sys6(long n, long a, long b, long c, long d, long e, long f)
 }
 
 static inline long
-kn_sys_clone3_run(struct clone_args *args, void (*fn)(void *), void *arg)
+kn_sys_clone_call(
+    long n, long a, long b, long c, long tid, void (*fn)(void *), void *arg)
 {
-	register long x8 __asm__("x8") = SYS_clone3;
-	register long x0 __asm__("x0") = (long)args;
-	register long x1 __asm__("x1") = sizeof *args;
+	register long x8 __asm__("x8") = n;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = 0;
+	register long x4 __asm__("x4") = tid;
 	register void (*x9)(void *) __asm__("x9") = fn;
 	register void *x10 __asm__("x10") = arg;
 
-	__asm__ volatile("svc #0\n\t"
-			 "cbnz x0, 1f\n\t"
-			 "mov x29, xzr\n\t"
-			 "mov x30, xzr\n\t"
-			 "mov x0, x10\n\t"
-			 "blr x9\n\t"
-			 "brk #1\n"
-			 "1:"
-			 : "+r"(x0)
-			 : "r"(x8), "r"(x1), "r"(x9), "r"(x10)
-			 : "memory");
+	__asm__ volatile(
+	    "svc #0\n\t"
+	    "cbnz x0, 1f\n\t"
+	    "mov x29, xzr\n\t"
+	    "mov x30, xzr\n\t"
+	    "mov x0, x10\n\t"
+	    "blr x9\n\t"
+	    "brk #1\n"
+	    "1:"
+	    : "+r"(x0)
+	    : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x9), "r"(x10)
+	    : "memory");
 	return x0;
 }
 #else
@@ -118,6 +127,36 @@ kn_sys_clone3_run(struct clone_args *args, void (*fn)(void *), void *arg)
 	kn_sys6(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 #define KN_SYS5(n, a, b, c, d, e) \
 	kn_sys6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
+
+enum { KN_SYS_ENOSYS = 38 };
+
+/* clone3 whose child runs fn(arg) on the stack named in *args and never returns. The
+ * default filters of container engines answer ENOSYS, as its flags are in memory: then
+ * clone() does the same, but for a cgroup to be born in. */
+static inline long
+kn_sys_clone3_run(struct clone_args *args, void (*fn)(void *), void *arg)
+{
+	long r = kn_sys_clone_call(
+	    SYS_clone3, (long)(uintptr_t)args, (long)sizeof *args, 0, 0, fn, arg);
+
+	if (r != -KN_SYS_ENOSYS || (args->flags & CLONE_INTO_CGROUP) != 0)
+		return r;
+	return kn_sys_clone_call(SYS_clone, (long)(args->flags | args->exit_signal),
+	    (long)(args->stack + args->stack_size), (long)args->pidfd,
+	    (long)args->child_tid, fn, arg);
+}
+
+/* The same as fork() does it: the child goes on with a copy of our stack. */
+static inline long
+kn_sys_clone3_fork(struct clone_args *args)
+{
+	long r = KN_SYS2(SYS_clone3, args, sizeof *args);
+
+	if (r != -KN_SYS_ENOSYS || (args->flags & CLONE_INTO_CGROUP) != 0)
+		return r;
+	return KN_SYS5(
+	    SYS_clone, args->flags | args->exit_signal, 0, args->pidfd, 0, 0);
+}
 
 static inline void
 kn_sys_close(int fd)
@@ -209,6 +248,12 @@ kn_sys_move_mount(int fd, const char *at)
 {
 	return (int)KN_SYS5(
 	    SYS_move_mount, fd, "", -100 /* AT_FDCWD */, at, MOVE_MOUNT_F_EMPTY_PATH);
+}
+
+static inline int
+kn_sys_unlinkat(int dir, const char *path, int flags)
+{
+	return (int)KN_SYS3(SYS_unlinkat, dir, path, flags);
 }
 
 static inline int

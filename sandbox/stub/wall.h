@@ -36,6 +36,13 @@ int kn_wall_first_filter(const struct sock_filter *prog, uint32_t n, int *out_li
 int kn_wall_cell_filter(const struct sock_filter *prog, uint32_t n);
 
 struct kn_overlays;
+/* Without namespaces: what is allowed, where it stands on the machine. */
+enum { KN_LAND_RULES_MAX = 1200 };
+enum kn_land_what { KN_LAND_READ, KN_LAND_WRITE, KN_LAND_NODE /* of a device */ };
+struct kn_land_rule {
+	int fd;
+	uint8_t what, is_dir;
+};
 /* What Landlock rules of a cell need, gathered once per worker. */
 enum { KN_LAND_WRITABLE_MAX = 256 };
 struct kn_land {
@@ -52,6 +59,10 @@ struct kn_land {
 	uint64_t exec_key; /* of the cell's filter, or 0 */
 	int ready_fd;	   /* rules that are made already, or -1 */
 	uint64_t ready_made;
+	/* Without namespaces these stand in for root, /dev, /tmp and all. */
+	bool direct, no_tcp;
+	struct kn_land_rule rule[KN_LAND_RULES_MAX];
+	uint32_t rule_n;
 };
 /* Open what is needed; binds are the boot record's. */
 int kn_wall_land_open(
@@ -65,5 +76,9 @@ void kn_wall_land_prepare(struct kn_land *l, uint64_t made);
  * the task is. */
 int kn_wall_land_restrict(
     const struct kn_land *l, bool prepared, const struct kn_programs *own);
+/* Rules of nothing but the scopes of signals and abstract sockets: a descriptor, or
+ * -EOPNOTSUPP where this kernel has none; and the calling process is held by them. */
+int kn_wall_land_scopes(void);
+int kn_wall_land_enter(int rules);
 
 #endif

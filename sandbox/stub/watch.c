@@ -7,15 +7,14 @@
 #include <string.h>
 
 #include "ipc/clock.h"
+#include "sandbox/stub/below.h"
 #include "sandbox/stub/cgroup.h"
+#include "sandbox/stub/look.h"
 #include "sandbox/stub/sys.h"
 #include "sandbox/stub/text.h"
 
 enum {
-	TICK_HZ = 100,	     /* USER_HZ, the same on every machine we know */
-	STAT_BYTES = 1024,   /* /proc/<pid>/stat */
-	ROLLUP_BYTES = 2048, /* /proc/<pid>/smaps_rollup */
-	PAGE_BYTES = 4096,
+	TICK_HZ = 100, /* USER_HZ, the same on every machine we know */
 };
 #define LOOK_CPU_MIN_NS (4 * KN_MS_NS)
 #define LOOK_MEM_MIN_NS (4 * KN_MS_NS)
@@ -27,126 +26,6 @@ enum {
 #define LOOK_FIRST_NS (250 * KN_MS_NS)
 /* Faster than a process touches fresh memory, on one processor. */
 #define TOUCH_BYTES_PER_S (4ull << 30)
-
-/* ---- one process ---- */
-
-struct stat_fields {
-	char state;
-	int ppid;
-	uint64_t threads;
-	uint64_t waited_ticks; /* user and system time of children it waited for */
-};
-
-static long
-read_file(int proc_fd, const char *pid, const char *name, char *buf, size_t n)
-{
-	char path[64];
-	struct kn_text t = { path, sizeof path, 0 };
-	long got;
-	int fd;
-
-	kn_text_str(&t, pid);
-	kn_text_str(&t, "/");
-	kn_text_str(&t, name);
-	fd = kn_sys_openat(proc_fd, path, O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return fd;
-	got = kn_sys_read(fd, buf, n);
-	kn_sys_close(fd);
-	return got;
-}
-
-/* The fields follow the last ')': a command's name may hold anything. */
-static bool
-read_stat(int proc_fd, const char *pid, struct stat_fields *out)
-{
-	char buf[STAT_BYTES];
-	long n = read_file(proc_fd, pid, "stat", buf, sizeof buf);
-	const char *p, *end;
-	size_t used;
-
-	if (n <= 0)
-		return false;
-	end = buf + n;
-	p = memrchr(buf, ')', (size_t)n);
-	if (!p)
-		return false;
-	memset(out, 0, sizeof *out);
-	/* Field 3 (state) comes next; numbers may be negative. */
-	for (int field = 3; field <= 20; field++) {
-		uint64_t v;
-
-		p = memchr(p, ' ', (size_t)(end - p));
-		if (!p)
-			return false;
-		p++;
-		v = kn_text_number(p, (size_t)(end - p), &used);
-		if (field == 3)
-			out->state = p < end ? *p : '\0';
-		else if (field == 4)
-			out->ppid = (int)v;
-		else if (field == 20)
-			out->threads = v;
-		else if (field == 16 || field == 17)
-			out->waited_ticks += v;
-	}
-	return true;
-}
-
-/* Processor time of a process, all threads, from its own clock: exact where the numbers
- * in /proc are rounded down to ticks. */
-static uint64_t
-process_cpu_ns(int pid)
-{
-	return kn_sys_clock_ns((int)((~(unsigned)pid << 3) | 2));
-}
-
-/* Resident pages that are not of files: upper bound, shared ones count each time. */
-static uint64_t
-resident_bytes(int proc_fd, const char *pid)
-{
-	char buf[128];
-	long n = read_file(proc_fd, pid, "statm", buf, sizeof buf);
-	uint64_t v[3] = { 0, 0, 0 };
-	size_t at = 0, used;
-
-	for (int i = 0; i < 3 && n > 0 && at < (size_t)n; i++) {
-		v[i] = kn_text_number(buf + at, (size_t)n - at, &used);
-		at += used + 1;
-	}
-	/* resident counts shared memory too, and so do we: /dev/shm and memfd are
-	 * memory. Mapped files come with it; the exact look takes them out. */
-	return v[1] * PAGE_BYTES;
-}
-
-static uint64_t
-rollup_kib(const char *buf, size_t n, const char *key)
-{
-	size_t key_n = strlen(key), used;
-	const char *p = memmem(buf, n, key, key_n);
-
-	if (!p)
-		return 0;
-	p += key_n;
-	while (p < buf + n && *p == ' ')
-		p++;
-	return kn_text_number(p, (size_t)(buf + n - p), &used);
-}
-
-/* Its share of the pages, each page counted once over all processes; where the process
- * does not let itself be read, all of them. */
-static uint64_t
-exact_bytes(int proc_fd, const char *pid)
-{
-	char buf[ROLLUP_BYTES];
-	long n = read_file(proc_fd, pid, "smaps_rollup", buf, sizeof buf);
-
-	if (n <= 0)
-		return resident_bytes(proc_fd, pid);
-	return (rollup_kib(buf, (size_t)n, "Pss_Anon:") +
-		   rollup_kib(buf, (size_t)n, "Pss_Shmem:")) *
-	       1024;
-}
 
 /* ---- all of them ---- */
 
@@ -162,12 +41,31 @@ struct look {
 };
 
 static void
+each_below(struct look *l, void (*visit)(struct look *, const char *name, int pid))
+{
+	const int *pids = NULL;
+	size_t n = kn_below_list(l->w->proc_fd, l->init_pid, &pids);
+
+	for (size_t i = 0; i < n; i++) {
+		char name[24];
+		struct kn_text t = { name, sizeof name, 0 };
+
+		kn_text_u64(&t, (uint64_t)pids[i]);
+		visit(l, name, pids[i]);
+	}
+}
+
+static void
 each_process(struct look *l, void (*visit)(struct look *, const char *name, int pid))
 {
 	static _Alignas(16) char buf[8192];
 	int fd = l->w->proc_fd;
 	long n;
 
+	if (l->w->below) {
+		each_below(l, visit);
+		return;
+	}
 	if (KN_SYS3(SYS_lseek, fd, 0, 0) < 0)
 		return;
 	while ((n = kn_sys_getdents(fd, buf, sizeof buf)) > 0) {
@@ -186,10 +84,10 @@ each_process(struct look *l, void (*visit)(struct look *, const char *name, int 
 static void
 add_cpu(struct look *l, const char *name, int pid)
 {
-	struct stat_fields s;
+	struct kn_look_stat s;
 
-	l->cpu_ns += process_cpu_ns(pid);
-	if (read_stat(l->w->proc_fd, name, &s))
+	l->cpu_ns += kn_look_cpu_ns(pid);
+	if (kn_look_stat(l->w->proc_fd, name, &s))
 		l->cpu_ns += s.waited_ticks * (KN_S_NS / TICK_HZ);
 }
 
@@ -198,7 +96,7 @@ add_memory(struct look *l, const char *name, int pid)
 {
 	if (pid == l->init_pid) /* its pages are the stub's */
 		return;
-	l->bytes += resident_bytes(l->w->proc_fd, name);
+	l->bytes += kn_look_resident(l->w->proc_fd, name);
 }
 
 /* Numbers come in rising order: a pause goes on after the last one. */
@@ -215,7 +113,7 @@ add_exact(struct look *l, const char *name, int pid)
 	if (l->paused)
 		return;
 	l->read_n++;
-	l->w->exact.bytes += exact_bytes(l->w->proc_fd, name);
+	l->w->exact.bytes += kn_look_exact(l->w->proc_fd, name);
 	if (pid > l->w->exact.after)
 		l->w->exact.after = pid;
 	took_ns = kn_clock_now() - now_ns;
@@ -227,9 +125,9 @@ add_exact(struct look *l, const char *name, int pid)
 static void
 find_child(struct look *l, const char *name, int pid)
 {
-	struct stat_fields s;
+	struct kn_look_stat s;
 
-	if (read_stat(l->w->proc_fd, name, &s) && s.ppid == l->init_pid &&
+	if (kn_look_stat(l->w->proc_fd, name, &s) && s.ppid == l->init_pid &&
 	    (l->first_child == 0 || pid < l->first_child))
 		l->first_child = pid;
 }
@@ -247,7 +145,44 @@ kn_watch_kill_crowd(struct kn_watch *w, int init_pid)
 {
 	struct look l = { .w = w, .init_pid = init_pid };
 
-	each_process(&l, kill_one);
+	/* A number could be a stranger's by the time of the signal. */
+	if (!w->singly)
+		each_process(&l, kill_one);
+}
+
+void
+kn_watch_signal(struct kn_watch *w, int init_pid, int pid, int signo)
+{
+	struct kn_look_stat s;
+	char name[24];
+	struct kn_text t = { name, sizeof name, 0 };
+	int fd;
+
+	if (!w->singly) {
+		/* Another process of that number by now is one of this cell, or out of
+		 * our reach. */
+		(void)kn_sys_kill(pid, signo);
+		return;
+	}
+	kn_text_u64(&t, (uint64_t)pid);
+	fd = (int)KN_SYS2(SYS_pidfd_open, pid, 0);
+	if (fd >= 0 && kn_look_stat(w->proc_fd, name, &s) && s.ppid == init_pid)
+		(void)KN_SYS4(SYS_pidfd_send_signal, fd, signo, NULL, 0);
+	kn_sys_close(fd);
+}
+
+void
+kn_watch_term_all(struct kn_watch *w, int init_pid)
+{
+	int pid;
+
+	if (!w->singly) {
+		(void)kn_sys_kill(-1, SIGTERM);
+		return;
+	}
+	pid = kn_watch_task_pid(w, init_pid);
+	if (pid > 1)
+		kn_watch_signal(w, init_pid, pid, SIGTERM);
 }
 
 int
@@ -263,7 +198,7 @@ kn_watch_task_pid(struct kn_watch *w, int init_pid)
 struct only {
 	struct look l;
 	int n;
-	struct stat_fields stat;
+	struct kn_look_stat stat;
 };
 
 static void
@@ -272,12 +207,12 @@ see_only(struct look *l, const char *name, int pid)
 	struct only *o = (void *)((char *)l - offsetof(struct only, l));
 
 	if (pid != l->init_pid &&
-	    (++o->n > 1 || !read_stat(l->w->proc_fd, name, &o->stat)))
+	    (++o->n > 1 || !kn_look_stat(l->w->proc_fd, name, &o->stat)))
 		o->n = 2;
 }
 
 static bool
-has_only_one(struct kn_watch *w, int init_pid, struct stat_fields *out)
+has_only_one(struct kn_watch *w, int init_pid, struct kn_look_stat *out)
 {
 	struct only o = { .l = { .w = w, .init_pid = init_pid } };
 
@@ -289,7 +224,7 @@ has_only_one(struct kn_watch *w, int init_pid, struct stat_fields *out)
 bool
 kn_watch_is_single(struct kn_watch *w, int init_pid)
 {
-	struct stat_fields s;
+	struct kn_look_stat s;
 
 	return has_only_one(w, init_pid, &s) && s.threads == 1;
 }
@@ -298,7 +233,7 @@ kn_watch_is_single(struct kn_watch *w, int init_pid)
 static bool
 rests(struct kn_watch *w, int init_pid)
 {
-	struct stat_fields s;
+	struct kn_look_stat s;
 
 	return w->told && has_only_one(w, init_pid, &s) && s.state == 'T';
 }
@@ -360,15 +295,15 @@ kn_watch_again(struct kn_watch *w, uint64_t now_ns)
 }
 
 static uint64_t
-cpu_used_ns(struct kn_watch *w, const struct kn_cg *g, uint64_t init_cpu_ns)
+cpu_used_ns(struct kn_watch *w, const struct kn_cg *g, const struct kn_watched *cell)
 {
-	struct look l = { .w = w };
+	struct look l = { .w = w, .init_pid = cell->init_pid };
 
 	if (kn_cg_counts_cpu(g))
 		l.cpu_ns = kn_cg_cpu_ns(g);
 	else
 		each_process(&l, add_cpu);
-	return l.cpu_ns > init_cpu_ns ? l.cpu_ns - init_cpu_ns : 0;
+	return l.cpu_ns > cell->init_cpu_ns ? l.cpu_ns - cell->init_cpu_ns : 0;
 }
 
 /* Go on counting. True: done, and *out_bytes is what they use. */
@@ -449,7 +384,7 @@ kn_watch_look(struct kn_watch *w, const struct kn_cg *g, const struct kn_watched
 	if (rests(w, cell->init_pid))
 		return KN_CAUSE_NONE;
 	if (w->cpu_limit_ns) {
-		used = cpu_used_ns(w, g, cell->init_cpu_ns);
+		used = cpu_used_ns(w, g, cell);
 		if (used >= w->cpu_limit_ns)
 			return KN_CAUSE_CPU;
 		plan_cpu(w, used, now_ns);

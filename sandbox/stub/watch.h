@@ -23,6 +23,8 @@ struct kn_cg;
 
 struct kn_watch {
 	int proc_fd;   /* /proc of the sandbox: the stub is 1, the rest is the cell */
+	bool below;    /* of the machine: the cell is what is below its init */
+	bool singly;   /* and no signal reaches all of it at once */
 	uint32_t cpus; /* that a cell may use at once */
 	bool told;     /* the cell's init tells when what was stopped goes on */
 	/* of the present task; 0: nothing to watch */
@@ -59,6 +61,10 @@ bool kn_watch_is_single(struct kn_watch *w, int init_pid);
  * slip through: init's own kill(-1) does not. But once the crowd is gone, init gets a
  * processor at once. */
 void kn_watch_kill_crowd(struct kn_watch *w, int init_pid);
+/* A signal for a process that init started; and SIGTERM to all of the cell, where all
+ * can be reached at once, or to that one. Init does not hear it. */
+void kn_watch_signal(struct kn_watch *w, int init_pid, int pid, int signo);
+void kn_watch_term_all(struct kn_watch *w, int init_pid);
 /* The pid, as the stub sees it, of the process that init started first; 0: none. */
 int kn_watch_task_pid(struct kn_watch *w, int init_pid);
 

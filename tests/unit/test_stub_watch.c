@@ -4,7 +4,9 @@
 #include "sandbox_test.h"
 
 #include "ipc/clock.h"
+#include "sandbox/stub/below.c"
 #include "sandbox/stub/cgroup.c"
+#include "sandbox/stub/look.c"
 #include "sandbox/stub/watch.c"
 
 enum { INIT = 2, TASK = 7, MIB = 1 << 20 };

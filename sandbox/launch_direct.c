@@ -1,0 +1,421 @@
+/* sandbox/launch_direct.c: the kind `direct`: no namespaces. The launching child
+ * becomes the stub itself, which works on the machine as it is, held by Landlock,
+ * seccomp, resource limits and, as root, a uid of its own (sandbox/stub/direct.h).
+ *
+ * Files of a task are below a directory of the pool's, which bears its lock: who finds
+ * one that nobody has locked removes it.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ipc/err.h"
+#include "sandbox/lack.h"
+#include "sandbox/launch_int.h"
+#include "sandbox/stub/rmtree.h"
+
+#define PREFIX "knit-direct-"
+enum { PLACE_MODE = 0711, WORKER_MODE = 0700, ID_BYTES = 6, ARG_PLACE = 1 };
+
+/* ---- the pool's directory ---- */
+
+/* As root a worker's uid has to get there. */
+static bool
+is_open_to_all(const char *path)
+{
+	char part[sizeof(((struct kn_launcher *)0)->place)];
+	struct stat st;
+
+	for (size_t i = 1; path[i - 1] != '\0' && i < sizeof(part); i++) {
+		if (path[i] != '/' && path[i] != '\0')
+			continue;
+		memcpy(part, path, i);
+		part[i] = '\0';
+		if (stat(part, &st) < 0 || !S_ISDIR(st.st_mode) ||
+		    (st.st_mode & S_IXOTH) == 0)
+			return false;
+	}
+	return true;
+}
+
+static const char *
+choose_base(const struct kn_launcher *l)
+{
+	const char *candidates[] = { getenv("TMPDIR"), "/tmp", "/var/tmp" };
+
+	for (size_t i = 0; i < sizeof(candidates) / sizeof(candidates[0]); i++) {
+		const char *c = candidates[i];
+
+		if (c != NULL && c[0] == '/' &&
+		    strlen(c) + sizeof(PREFIX) + 40 < sizeof(l->place) &&
+		    access(c, W_OK | X_OK) == 0 && (!l->host->ids || is_open_to_all(c)))
+			return c;
+	}
+	return NULL;
+}
+
+static int
+make_place(struct kn_launcher *l, struct kn_err *e)
+{
+	const char *base = choose_base(l);
+	char id[2 * ID_BYTES + 1];
+
+	if (base == NULL) {
+		kn_err_set(e, KN_EK_HOST,
+		    "launcher direct: no directory for tasks: neither TMPDIR nor /tmp "
+		    "nor /var/tmp can be written to%s",
+		    l->host->ids ? " and entered by everybody" : "");
+		kn_err_hint(e, "set TMPDIR to one that can");
+		return -1;
+	}
+	for (int i = 0; i < ID_BYTES; i++)
+		snprintf(id + 2 * i, 3, "%02x", l->pool_id[i]);
+	snprintf(
+	    l->place, sizeof(l->place), "%s/" PREFIX "%d-%s", base, (int)getpid(), id);
+	if (mkdir(l->place, PLACE_MODE) < 0) {
+		kn_err_sys(e, KN_EK_HOST, "launcher direct: make %s", l->place);
+		l->place[0] = '\0';
+		return -1;
+	}
+	l->place_fd = open(l->place, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (l->place_fd < 0 || flock(l->place_fd, LOCK_EX | LOCK_NB) < 0 ||
+	    fchmod(l->place_fd, PLACE_MODE) < 0)
+		return kn_err_sys(
+		    e, KN_EK_HOST, "launcher direct: prepare %s", l->place);
+	return 0;
+}
+
+/* Root without the means to be somebody else would give a task all of its files. */
+static int
+check_identity(const struct kn_launcher *l, struct kn_err *e)
+{
+	const struct kn_host *h = l->host;
+
+	if (h->uid != 0 || (h->ids && h->worker_uid_n >= l->worker_n))
+		return 0;
+	kn_err_set(e, KN_EK_HOST,
+	    "launcher direct: as uid 0 each of %u workers needs a uid of its own, and "
+	    "%s",
+	    l->worker_n,
+	    h->ids
+		? "fewer are mapped here"
+		: "CAP_SETUID and CAP_SETGID, or unprivileged ids, are missing here");
+	kn_err_hint(e, h->ids ? "use fewer workers" : "start it as an ordinary user");
+	return -1;
+}
+
+static int
+find(struct kn_launcher *l, struct kn_err *e)
+{
+	_Static_assert(KN_STUB_EXE_FD == 4, "the path below");
+	snprintf(l->program, sizeof(l->program), "/proc/self/fd/4");
+	if (check_identity(l, e) < 0)
+		return -1;
+	return make_place(l, e);
+}
+
+/* ---- what it shows ---- */
+
+static int
+refuse(const struct kn_mount *m, struct kn_err *e, const char *what)
+{
+	kn_err_set(e, KN_EK_CONFIG, "%s: %s: launcher direct has no mounts: %s",
+	    m->origin, m->at, what);
+	kn_err_hint(e, "show what is there by its own path, or use --launcher bwrap");
+	return -1;
+}
+
+static bool
+covers(const char *dir, const char *path)
+{
+	size_t n = strlen(dir);
+
+	return strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+/* Rules of Landlock only ever add. */
+static const struct kn_mount *
+writable_around(const struct kn_launcher *l, const struct kn_mount *m)
+{
+	for (size_t i = 0; i < l->policy->fs.mount_n; i++) {
+		const struct kn_mount *o = &l->policy->fs.mounts[i];
+
+		if (o->type == KN_MOUNT_BIND && o->writable && covers(o->at, m->at))
+			return o;
+	}
+	return NULL;
+}
+
+static int
+check_bind(const struct kn_launcher *l, const struct kn_bind *b, struct kn_err *e)
+{
+	const struct kn_mount *m = b->mount;
+	struct stat st;
+
+	if (m->overlay)
+		return refuse(m, e, "no overlay and no copy can be put there");
+	if (m->pin)
+		return refuse(m, e, "nothing in a folder that is shown can be denied");
+	if (b->fd < 0)
+		return 0;
+	if (stat(m->at, &st) < 0 || st.st_dev != b->dev || st.st_ino != b->ino)
+		return refuse(m, e, "files are seen where they are on the machine");
+	if (!m->writable && writable_around(l, m) != NULL)
+		return refuse(
+		    m, e, "what lies in a writable folder cannot be read-only");
+	return 0;
+}
+
+static int
+check_mount(const struct kn_launcher *l, const struct kn_bind *b, struct kn_err *e)
+{
+	const struct kn_mount *m = b->mount;
+
+	switch (m->type) {
+	case KN_MOUNT_BIND:
+		return check_bind(l, b, e);
+	case KN_MOUNT_DIR:
+	case KN_MOUNT_SYMLINK:
+		return m->user && !m->implied
+			   ? refuse(m, e, "nothing can be made at a place")
+			   : 0;
+	case KN_MOUNT_LINK:
+	case KN_MOUNT_MASK:
+	case KN_MOUNT_WHITE:
+		return refuse(m, e, "nothing in a folder that is shown can be denied");
+	case KN_MOUNT_DATA: /* of the root: the machine's own is shown */
+	case KN_MOUNT_TMPFS:
+		break;
+	}
+	return 0;
+}
+
+static int
+prepare(struct kn_launcher *l, struct kn_err *e)
+{
+	for (size_t i = 0; i < l->policy->fs.mount_n; i++)
+		if (check_mount(l, &l->binds[i], e) < 0)
+			return -1;
+	for (int i = 0; i < 2; i++) {
+		struct kn_argv *a = i == 0 ? &l->argv : &l->packed;
+		char *first = strdup(l->program), *place = NULL;
+
+		a->v = calloc(3, sizeof(a->v[0]));
+		if (a->v == NULL || first == NULL ||
+		    asprintf(&place, "%s/w0", l->place) < 0) {
+			free(first);
+			return kn_err_sys(e, KN_EK_HOST, "build the stub's arguments");
+		}
+		a->v[0] = first;
+		a->v[ARG_PLACE] = place;
+		a->n = 2;
+		a->cap = 3;
+	}
+	return 0;
+}
+
+static uint32_t
+binds(const struct kn_launcher *l, struct kn_boot_bind *out)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < l->policy->fs.mount_n; i++) {
+		const struct kn_bind *b = &l->binds[i];
+		bool bind = b->mount->type == KN_MOUNT_BIND && !b->missing;
+
+		if (bind || b->mount->type == KN_MOUNT_DATA)
+			out[n++] = (struct kn_boot_bind){ .at = b->mount->at,
+				.dev = b->dev,
+				.ino = b->ino,
+				.writable = bind && b->mount->writable,
+				.check = bind && b->fd >= 0 };
+	}
+	return n;
+}
+
+/* ---- a worker ---- */
+
+static int
+plan(struct kn_launcher *l, uint32_t w, struct kn_child *c, struct kn_err *e)
+{
+	char **arg = &l->packed.v[l->packed.n - 1], *path = NULL, name[16];
+	int fd;
+
+	snprintf(name, sizeof(name), "w%u", w);
+	if (asprintf(&path, "%s/%s", l->place, name) < 0)
+		return kn_err_sys(e, KN_EK_HOST, "name a worker's directory");
+	free(*arg);
+	*arg = path;
+	c->root = l->host->ids;
+	c->nested = false;
+	if (mkdirat(l->place_fd, name, WORKER_MODE) < 0 && errno != EEXIST)
+		return kn_err_sys(e, KN_EK_HOST, "make %s", path);
+	fd = openat(l->place_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || (c->root && fchown(fd, c->uid, c->uid) < 0)) {
+		kn_err_sys(e, KN_EK_HOST, "prepare %s", path);
+		kn_fd_close(&fd);
+		return -1;
+	}
+	kn_fd_close(&fd);
+	return 0;
+}
+
+static int
+boot(struct kn_launcher *l, uint32_t w, struct kn_boot *b, int fds[KN_BOOT_FD_N],
+    struct kn_err *e)
+{
+	(void)w;
+	(void)fds;
+	(void)e;
+	b->flags &= ~(uint32_t)KN_BOOT_NEW_IPC; /* there is none: calls are refused */
+	b->flags |= KN_BOOT_DIRECT;
+	if (l->policy->network == KN_NET_NONE)
+		b->flags |= KN_BOOT_NO_TCP;
+	if (l->host->ids)
+		b->flags |= KN_BOOT_OWN_UID;
+	return 0;
+}
+
+static void __attribute__((noreturn)) end_uid(uid_t uid)
+{
+	if (syscall(SYS_setgroups, 0, NULL) == 0 &&
+	    syscall(SYS_setresgid, uid, uid, uid) == 0 &&
+	    syscall(SYS_setresuid, uid, uid, uid) == 0 && uid != 0)
+		kill(-1, SIGKILL);
+	_exit(0);
+}
+
+/* All that has the worker's uid, by a process of that uid: nobody else is reached, and
+ * nobody who has it is not. */
+static void
+release(struct kn_launcher *l, uint32_t w)
+{
+	int pidfd = -1, status;
+	struct clone_args ca = { .flags = CLONE_PIDFD,
+		.pidfd = (uint64_t)(uintptr_t)&pidfd };
+	struct kn_rmtree *t;
+	char name[16];
+	long pid;
+	int fd;
+
+	if (l->place_fd < 0)
+		return;
+	if (l->host->ids) {
+		pid = kn_sys_clone3_fork(&ca);
+		if (pid == 0)
+			end_uid(l->host->worker_uid_base + w);
+		while (
+		    pid > 0 && kn_sys_wait4((int)pid, &status, __WALL, NULL) == -EINTR)
+			;
+		kn_fd_close(&pidfd);
+	}
+	snprintf(name, sizeof(name), "w%u", w);
+	fd = openat(l->place_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	t = fd >= 0 ? malloc(sizeof(*t)) : NULL;
+	if (t != NULL && kn_rmtree_below(t, fd) == 0)
+		unlinkat(l->place_fd, name, AT_REMOVEDIR);
+	free(t);
+	kn_fd_close(&fd);
+}
+
+static void
+remove_place(int fd, int in, const char *name)
+{
+	struct kn_rmtree *t = malloc(sizeof(*t));
+
+	if (t != NULL && kn_rmtree_below(t, fd) == 0)
+		unlinkat(in, name, AT_REMOVEDIR);
+	free(t);
+}
+
+static void
+end(struct kn_launcher *l)
+{
+	if (l->place_fd >= 0)
+		remove_place(l->place_fd, AT_FDCWD, l->place);
+	kn_fd_close(&l->place_fd);
+}
+
+/* Ours, of one whose process is gone and whose lock is free: a lock alone is not there
+ * yet while a place is made, and numbers of processes differ between containers. */
+static bool
+is_left(int in, const char *name, int *out_fd)
+{
+	struct stat st;
+	int pid = atoi(name + sizeof(PREFIX) - 1);
+
+	*out_fd = -1;
+	if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH)
+		return false;
+	*out_fd = openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return *out_fd >= 0 && fstat(*out_fd, &st) == 0 && st.st_uid == geteuid() &&
+	       flock(*out_fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+static void
+sweep(const struct kn_launcher *l)
+{
+	char base[sizeof(l->place)];
+	char *slash;
+	const struct dirent *d;
+	DIR *dir;
+
+	snprintf(base, sizeof(base), "%s", l->place);
+	slash = strrchr(base, '/');
+	if (slash == NULL)
+		return;
+	*slash = '\0';
+	dir = opendir(base);
+	while (dir != NULL && (d = readdir(dir)) != NULL) {
+		int fd = -1;
+
+		if (strncmp(d->d_name, PREFIX, sizeof(PREFIX) - 1) == 0 &&
+		    is_left(dirfd(dir), d->d_name, &fd))
+			remove_place(fd, dirfd(dir), d->d_name);
+		kn_fd_close(&fd);
+	}
+	if (dir != NULL)
+		closedir(dir);
+}
+
+static const char *
+lacks(const struct kn_policy *p, enum kn_layer layer)
+{
+	(void)p;
+	return layer == KN_LAYER_NAMESPACES ? kn_launch_direct_lacks() : NULL;
+}
+
+const char *
+kn_launch_direct_lacks(void)
+{
+	return "launcher direct has none: a task is on the machine itself, where it "
+	       "sees names, sizes and owners of all files and the processes with their "
+	       "command lines; the space that it fills in its directory, which is what "
+	       "/task and /tmp are there, has no limit; it has no /dev/shm";
+}
+
+const struct kn_launch_ops kn_launch_direct = {
+	.name = "direct",
+	.find = find,
+	.prepare = prepare,
+	.plan = plan,
+	.boot = boot,
+	.binds = binds,
+	.release = release,
+	.close = end,
+	.sweep = sweep,
+	.lacks = lacks,
+	.lead = "knit-worker: ",
+	.no_mounts = true,
+	/* the stub and the running cell's init */
+	.pids_overhead = 2,
+	.mem_overhead = 1ull << 20,
+};
