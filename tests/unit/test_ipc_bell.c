@@ -128,7 +128,7 @@ the_supervisor_never_sleeps_over_an_answer(void **state)
 	pid_t pid = start_child(answer_and_ring, NULL);
 	uint32_t next = 0, seed = 77;
 	unsigned slept = 0;
-	int status;
+	int status = 0;
 
 	(void)state;
 	pin(0);
@@ -144,8 +144,16 @@ the_supervisor_never_sleeps_over_an_answer(void **state)
 		if (slot < 0) {
 			slept++;
 			/* A lost wake would end in this time-out. */
-			if (poll(&pfd, 1, 20000) != 1)
-				fail_msg("slept over answer %u", next);
+			if (poll(&pfd, 1, 20000) != 1) {
+				pid_t ended = waitpid(pid, &status, WNOHANG);
+
+				fail_msg(
+				    "slept over answer %u: armed %u, published %x, "
+				    "retired %x, child %d %x",
+				    next, sl.control->armed,
+				    sl.control->return_published,
+				    sl.control->return_retired, ended, status);
+			}
 			drain();
 			kn_bell_disarm(sl.control);
 			continue;

@@ -208,7 +208,7 @@ what_a_back_end_lacks_is_an_error_unless_it_may_be_weaker(void **state)
 static void
 what_is_denied_is_never_told_as_a_bind(void **state)
 {
-	static const char *const sets[] = { "/filesystem/deny=[\"/usr/share/doc\"]",
+	static const char *const sets[] = { "/filesystem/deny=[\"/usr/share\"]",
 		"/filesystem/mounts=[{\"overlay\":\"/usr/share\",\"at\":\"/o\"}]",
 		"/permissions/console=false" };
 	struct kn_err e;
