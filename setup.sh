@@ -86,6 +86,7 @@ find_missing() {
 	want 'have unshare' util-linux util-linux util-linux-misc
 	want 'have script' bsdutils util-linux-script util-linux-misc
 	want 'have git' git git git
+	want '/usr/bin/python3 -c "import yaml"' python3-yaml python3-pyyaml py3-yaml
 	# dnf and apk have no spin: make check-models names it and goes on without
 	[ $manager != apt ] || want 'have spin' spin spin spin
 }

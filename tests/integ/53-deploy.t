@@ -81,6 +81,10 @@ export KNIT_RUNC KNIT_PROGRAM
 printf '#!/bin/sh\nexec %s %s/runc_docker.py "$@"\n' "$PY" "$t_lib" >"$T/bin/docker"
 chmod 755 "$T/bin/docker"
 PATH=$T/bin:$PATH
+if ! docker run --rm --entrypoint /bin/true knit-sandbox x >"$T/err" 2>&1; then
+	not_here "runc runs nothing here: $(tail -n 1 "$T/err" | cut -c1-200)"
+	done_testing
+fi
 page docker
 cd "$T" || exit 1
 
