@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/init.h"
 #include "ipc/err.h"
 #include "ipc/fd.h"
 
@@ -50,6 +51,7 @@ main(int argc, char **argv)
 
 	/* A file that may not grow (ulimit -f) is an error of the write, and named. */
 	sigaction(SIGXFSZ, &ignore, NULL);
+	kn_init_begin();
 	/* Whoever starts it chooses the policy, so it must not lend anybody's rights.
 	 */
 	if (getuid() != geteuid() || getgid() != getegid()) {

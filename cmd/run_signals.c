@@ -5,6 +5,9 @@
  * does not, though a shell without job control ignores it for its background jobs: who
  * sends it to us by name means it. SIGPIPE is ignored: a broken pipe is an error of the
  * write, not the end of us.
+ *
+ * As process 1 we reap what is handed to us, and hand on SIGUSR1 and SIGUSR2 too, which
+ * would be dropped: to end us by them is not what anybody means there.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cmd/init.h"
 #include "cmd/run_int.h"
 #include "ipc/clock.h"
 #include "ipc/fd.h"
@@ -47,13 +51,19 @@ kn_run_hold_signals(struct kn_run *r, struct kn_err *e)
 		sigaddset(&set, SIGWINCH);
 		sigaddset(&set, SIGCONT);
 		add_unless_ignored(&set, SIGTSTP);
+		if (kn_init_is()) {
+			sigaddset(&set, SIGUSR1);
+			sigaddset(&set, SIGUSR2);
+		}
 	}
+	kn_init_hold(&set);
 	sigaction(SIGPIPE, &ignore, NULL);
 	if (sigprocmask(SIG_BLOCK, &set, &r->mask) < 0)
 		return kn_err_sys(e, KN_EK_BUG, "block signals");
 	r->sig_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (r->sig_fd < 0)
 		return kn_err_sys(e, KN_EK_HOST, "create a signal descriptor");
+	kn_init_reap();
 	return 0;
 }
 
@@ -122,6 +132,10 @@ on_signal(struct kn_run *r, int signo)
 {
 	char text[80];
 
+	if (signo == SIGCHLD) {
+		kn_init_reap();
+		return;
+	}
 	snprintf(text, sizeof text, "got %s", strsignal(signo));
 	knit_pool_note(r->pool, "signals", text);
 	switch (signo) {
@@ -130,6 +144,10 @@ on_signal(struct kn_run *r, int signo)
 		break;
 	case SIGTSTP:
 		on_suspend(r);
+		break;
+	case SIGUSR1:
+	case SIGUSR2:
+		(void)knit_job_signal(r->job, signo, NULL);
 		break;
 	case SIGCONT:
 		(void)knit_job_terminal(r->job, KNIT_TERMINAL_TAKE, NULL);

@@ -223,8 +223,10 @@ run(struct single *s, struct kn_err *e)
 
 	for (;;) {
 		rc = knit_pool_wait_end(s->r->pool, 0, &err);
-		if (!s->o && (s->o = knit_job_outcome(s->job)))
+		if (!s->o && (s->o = knit_job_outcome(s->job))) {
 			answered(s);
+			s->r->stop_ns = 0; /* it had ended by then, as it likes */
+		}
 		if (rc != 0)
 			break;
 		check_lost(s);

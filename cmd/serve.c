@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cmd/delegate.h"
+#include "cmd/init.h"
 #include "cmd/serve_int.h"
 #include "ipc/clock.h"
 #include "ipc/fd.h"
@@ -26,12 +27,15 @@ hold_signals(struct kn_serve *s, struct kn_err *e)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGQUIT);
 	sigaddset(&set, SIGHUP);
+	kn_init_hold(&set);
 	sigaction(SIGPIPE, &ignore, NULL);
 	if (sigprocmask(SIG_BLOCK, &set, &s->mask) < 0)
 		return kn_err_sys(e, KN_EK_BUG, "block signals");
 	s->sig_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return s->sig_fd < 0 ? kn_err_sys(e, KN_EK_HOST, "create a signal descriptor")
-			     : 0;
+	if (s->sig_fd < 0)
+		return kn_err_sys(e, KN_EK_HOST, "create a signal descriptor");
+	kn_init_reap();
+	return 0;
 }
 
 static void
@@ -51,7 +55,9 @@ drain(struct kn_serve *s)
 static void
 on_signal(struct kn_serve *s, int signo)
 {
-	if (signo == SIGHUP) {
+	if (signo == SIGCHLD) {
+		kn_init_reap();
+	} else if (signo == SIGHUP) {
 		kn_serve_reload(s);
 	} else if (s->state < KN_SERVE_DRAINING) {
 		drain(s);

@@ -227,7 +227,9 @@ build(struct kn_launcher *l, struct kn_err *e)
 	l->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (l->null_fd < 0)
 		return kn_err_sys(e, KN_EK_HOST, "open /dev/null");
-	if (l->host->embedded) {
+	/* Process 1 waits for whatever the kernel hands to it: as in a program that is
+	 * not ours, that must not find our launchers. */
+	if (l->host->embedded || getpid() == 1) {
 		l->wardens = calloc(l->worker_n, sizeof(*l->wardens));
 		if (l->wardens == NULL)
 			return kn_err_sys(e, KN_EK_HOST, "allocate the launcher");
