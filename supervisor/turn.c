@@ -42,7 +42,10 @@ pop(struct kn_queue *q, struct kn_event *out)
 		return false;
 	*out = q->v[q->at];
 	q->at = q->at + 1 < q->cap ? q->at + 1 : 0;
-	q->n--;
+	/* An empty one begins anew: the same few lines all the time, and not in turn
+	 * all of a table that is sized for the worst. */
+	if (--q->n == 0)
+		q->at = 0;
 	return true;
 }
 
