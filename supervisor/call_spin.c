@@ -82,19 +82,20 @@ is_apart(const struct kn_sup *s)
 static bool
 give_way(struct kn_sup *s, uint64_t began, int times)
 {
-	uint64_t now;
+	uint64_t now = began;
 
-	for (int i = 0; i < times; i++) {
-		(void)sched_yield();
-		if (news(s, false) > 0)
+	for (int i = 0;; i++) {
+		if (news(s, false) > 0) {
+			s->round_ns = now;
 			return true;
-		now = kn_clock_now();
-		if (now - began > LONG_YIELD_NS) {
-			s->no_spin_ns = now + NO_YIELD_NS;
-			return false;
 		}
+		if (now - began > LONG_YIELD_NS)
+			s->no_spin_ns = now + NO_YIELD_NS;
+		if (now - began > LONG_YIELD_NS || i == times)
+			return false;
+		(void)sched_yield();
+		now = kn_clock_now();
 	}
-	return false;
 }
 
 static uint32_t

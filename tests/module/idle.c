@@ -29,6 +29,26 @@ KNIT_TASK(echo)
 	return knit_arg_i64(call, &v) || knit_result_i64(call, v);
 }
 
+static int64_t
+now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+KNIT_TASK(busy_us)
+{
+	int64_t v, t0 = now_us();
+
+	if (knit_arg_i64(call, &v))
+		return -1;
+	while (now_us() - t0 <= v)
+		;
+	return knit_result_i64(call, v);
+}
+
 static void *
 tick(void *none)
 {
