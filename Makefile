@@ -363,6 +363,10 @@ check-models:
 # Other kernels under qemu, and a Debian on which nothing of ours was ever installed.
 check-lab: tests
 	B=$(B) CC="$(CC)" sh tests/lab/lab.sh
+# Where systemd is init, and inside podman and docker.
+.PHONY: check-lab-containers
+check-lab-containers: tests
+	B=$(B) CC="$(CC)" sh tests/lab/containers.sh
 check-fresh:
 	B=$(B) sh tests/lab/fresh.sh
 check-integ: all $(probe_bin) $(module_test_so)

@@ -1,7 +1,11 @@
 #!/bin/sh
 # tests/lab/boot.sh SERIES SUITE PROJECT.sqfs LOG [ARG...]: boot one kernel with the
 # laboratory's root and the project's disk, run /lab/inside.sh ARG... there, and return
-# its exit status. The console goes to LOG as it comes.
+# its exit status. The console goes to LOG as it comes. LAB_KIND=containers: the root
+# with systemd and containers, whose lab.service runs. LAB_MONITOR: a socket for qemu's
+# monitor, by which the machine can be paused. LAB_SHELL: a socket with a root's shell,
+# where the root has systemd; the machine stays up until that ends. LAB_QEMU: more of
+# qemu's arguments.
 set -eu
 . "$(dirname "$0")/common.sh"
 series=$1 suite=$2 project=$3 log=$4
@@ -9,16 +13,12 @@ shift 4
 [ "$(uname -m)" = x86_64 ] || die "the kernels are for x86_64 machines"
 need qemu-system-x86_64 qemu-system-x86
 need mksquashfs squashfs-tools
-root=$(make_root "$suite")
-if [ ! -f "$root.sqfs" ]; then
-	mksquashfs "$root" "$root.sqfs.new" -comp lz4 -noappend -quiet -no-progress \
-		-e "$root/var/cache/apt" -e "$root/usr/share/doc" >/dev/null
-	mv "$root.sqfs.new" "$root.sqfs"
-fi
-scratch=$LAB/scratch.ext4
+kind=${LAB_KIND:-}
+root=$(make_sqfs "$suite" $kind)
+scratch=$LAB/scratch${kind:+-$kind}.ext4
 if [ ! -f "$scratch" ]; then
 	need mkfs.ext4 e2fsprogs
-	truncate -s 3G "$scratch.new"
+	truncate -s $([ -z "$kind" ] && echo 3G || echo 12G) "$scratch.new"
 	mkfs.ext4 -q -F -O ^has_journal "$scratch.new"
 	mv "$scratch.new" "$scratch"
 fi
@@ -30,15 +30,34 @@ args=$(echo "$*" | tr ' ' ,)
 ${CC:-cc} -O1 -o "$LAB/tsc" "$TOP/tests/lab/tsc.c"
 append="console=ttyS0 loglevel=3 panic=-1 norandmaps nokaslr mitigations=off init_on_alloc=0 \
 randomize_kstack_offset=off tsc=reliable tsc_early_khz=$("$LAB/tsc") audit=0"
+disks=
+if [ "$kind" = containers ]; then
+	base=$(make_image "$suite")
+	vmlinuz=${kernel%% *}
+	for d in "${vmlinuz%/*}/modules.sqfs" "$base"; do
+		disks="$disks -drive file=$d,if=virtio,format=raw,readonly=on"
+	done
+	append="$append lab.init=systemd systemd.unit=lab.service ${LAB_APPEND:-systemd.show_status=0} \
+systemd.mask=serial-getty@ttyS0.service systemd.mask=apt-daily.timer \
+systemd.mask=apt-daily-upgrade.timer systemd.journald.forward_to_console=0"
+fi
+monitor=none
+[ -z "${LAB_MONITOR:-}" ] || monitor=unix:$LAB_MONITOR,server=on,wait=off
+extra=${LAB_QEMU:-}
+[ -z "${LAB_SHELL:-}" ] || {
+	extra="$extra -serial unix:$LAB_SHELL,server=on,wait=off"
+	append="$append lab.shell=1"
+}
 say "booting $series for $1 (log: $log)"
 boot() {
+	# shellcheck disable=SC2086
 	timeout "${LAB_TIMEOUT:-3600}" qemu-system-x86_64 -accel tcg,thread=multi \
 		-cpu max,la57=off -smp 2 -m "${LAB_MEMORY:-4096}" \
-		-display none -no-reboot -nodefaults -serial stdio -monitor none \
+		-display none -no-reboot -nodefaults -serial stdio -monitor "$monitor" \
 		-kernel "${kernel%% *}" -initrd "${kernel##* }" -append "$append lab.args=$args" \
-		-drive "file=$root.sqfs,if=virtio,format=raw,readonly=on" \
+		-drive "file=$root,if=virtio,format=raw,readonly=on" \
 		-drive "file=$project,if=virtio,format=raw,readonly=on" \
-		-drive "file=$scratch,if=virtio,format=raw,snapshot=on" </dev/null >"$log" 2>&1 || true
+		-drive "file=$scratch,if=virtio,format=raw,snapshot=on" $disks $extra </dev/null >"$log" 2>&1 || true
 }
 boot
 # An emulated machine that dies before anything of ours runs says nothing of us.

@@ -1,6 +1,7 @@
 #!/bin/sh
 # tests/lab/kernel.sh SERIES: fetch Debian's newest cloud kernel of a series (6.1, 6.12),
-# and build an initramfs that mounts the laboratory's root. Prints "VMLINUZ INITRAMFS".
+# and build an initramfs that mounts the laboratory's root. Prints "VMLINUZ INITRAMFS";
+# beside them is modules.sqfs, all modules with their index.
 # The package is fetched once; the initramfs is built again when this folder's init or
 # this script has changed.
 set -eu
@@ -21,6 +22,7 @@ if [ ! "$dir/done" -nt "$here/init" ] || [ ! "$dir/done" -nt "$here/kernel.sh" ]
 	need busybox busybox-static
 	need cpio cpio
 	need xz xz-utils
+	need depmod kmod
 	rm -rf "$dir/pkg" "$dir/fs"
 	mkdir -p "$dir/pkg" "$dir/fs/bin" "$dir/fs/mods"
 	dpkg-deb -x "$dir"/*.deb "$dir/pkg"
@@ -42,6 +44,8 @@ if [ ! "$dir/done" -nt "$here/init" ] || [ ! "$dir/done" -nt "$here/kernel.sh" ]
 	(cd "$dir/fs" && find . | cpio -o -H newc 2>/dev/null | gzip -1) >"$dir/initramfs.new"
 	mv "$dir/initramfs.new" "$dir/initramfs.gz"
 	cp "$dir"/pkg/boot/vmlinuz-* "$dir/vmlinuz"
+	for m in "$dir"/pkg/lib/modules/*; do depmod -b "$dir/pkg" "${m##*/}"; done
+	mksquashfs "$dir/pkg/lib/modules" "$dir/modules.sqfs" -comp lz4 -noappend -quiet -no-progress >/dev/null
 	rm -rf "$dir/pkg" "$dir/fs"
 	: >"$dir/done"
 fi

@@ -13,33 +13,10 @@ kernels="6.1 6.12"
 whos=${LAB_WHO:-root user}
 build=$(cd "${B:-build/gcc}" && pwd)
 [ -x "$build/knit-sandbox" ] || die "no $build/knit-sandbox; build it first: make tests"
-# Left out: SCRIPT REASON
-left_out='tests/integ/01-usage.t options and their faults are the same on every kernel
-tests/integ/11-policies.t policies and their faults are the same on every kernel
-tests/integ/12-install.t files are copied the same on every kernel
-tests/integ/31-libknit.t compiling and linking are the same; what libknit does is in 10-units.t
-tests/integ/14-bench.t it measures, and figures of an emulated processor say nothing'
-scripts=${*:-$(cd "$TOP" && ls tests/lab/*.t tests/integ/*.t tests/hostile/*.t |
-	grep -vxF "$(echo "$left_out" | cut -d' ' -f1)")}
-[ $# -gt 0 ] || echo "$left_out" | while read -r script reason; do say "skipped: $script: $reason"; done
+scripts=${*:-$(cd "$TOP" && ls tests/lab/*.t) $(suite)}
+[ $# -gt 0 ] || say_left_out
 need mksquashfs squashfs-tools
-
-disk=$LAB/disk
-rm -rf "$disk" "$disk.sqfs"
-mkdir -p "$disk/src/build"
-(cd "$TOP" && git ls-files -z | xargs -0 cp -p --parents -t "$disk/src")
-# Of tests only the programs: their objects are large, and nothing is built there.
-tar -c -C "$build" --exclude=./lab --exclude='./tests/*.[od]' . | tar -x -C "$disk/src/build"
-cp "$TOP/tests/lab/inside.sh" "$disk/inside.sh"
-echo "$build" >"$disk/built-at"
-mksquashfs "$disk" "$disk.sqfs" -comp lz4 -noappend -quiet -no-progress >/dev/null
-rm -rf "$disk"
-
-# The lines of the log that are of interest while it runs: each script's, and failures.
-show() {
-	sed -u 's|\r||g' | grep --line-buffered -E \
-		'^(LAB-START|\[..:..:..\] tests/|# failed: |# skipped|  Failed test|.*\(Wstat: |Kernel panic)' | sed -u 's/^/  /'
-}
+make_disk "$build" "$TOP/tests/lab/inside.sh"
 
 status=0
 table=
@@ -48,9 +25,9 @@ for k in $kernels; do
 		log=$LAB/log-$k-$who
 		: >"$log"
 		at=$(date +%s)
-		sh "$TOP/tests/lab/boot.sh" "$k" bookworm "$disk.sqfs" "$log" "$who" $scripts &
+		sh "$TOP/tests/lab/boot.sh" "$k" bookworm "$LAB/disk.sqfs" "$log" "$who" $scripts &
 		boot=$!
-		tail --pid=$boot -n +1 -f "$log" 2>/dev/null | show || true
+		show "$log" $boot
 		if wait $boot; then
 			result=passed
 		else

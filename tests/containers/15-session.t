@@ -1,0 +1,54 @@
+#!/bin/sh
+# tests/containers/15-session.t: --delegate where a real systemd answers: as a user in
+# a session that has no group of its own, and as root in a service.
+. "$(dirname "$0")/../lib/tap.sh"
+case $KNIT_PLACE in
+user | system) ;;
+*)
+	echo "1..0 # SKIP there is no systemd here"
+	exit 0
+	;;
+esac
+[ -n "$root" ] || XDG_RUNTIME_DIR=/run/user/$(id -u)
+hog='x = bytearray(1 << 30)'
+left_before
+
+# Out of the group that was delegated, into one that was not: a scope without.
+scope="systemd-run --scope -q"
+[ -n "$root" ] || scope="systemd-run --user --scope -q"
+# shellcheck disable=SC2086
+watched $scope "$KS" run --delegate --memory 64M --report "$T/report" -- python3 -S -c "$hog"
+is "$rc $(verdict)" "137 memory" "--delegate: a limit of memory is enforced"
+is "$(js "$T/report" '{L[0]["layers"][l] for l in ("cgroup.memory", "cgroup.pids", "cgroup.cpu")}')" \
+	"{'enforced'}" "--delegate: all three layers"
+rm -f "$T/report"
+
+# The same, asked for by hand.
+# shellcheck disable=SC2086
+watched $scope -p Delegate=yes "$KS" run --memory 64M --report "$T/report" -- python3 -S -c "$hog"
+is "$rc $(verdict)" "137 memory" "alone in a scope with Delegate=yes: a limit of memory is enforced"
+rm -f "$T/report"
+# And not alone, which leaves nothing to be had.
+# shellcheck disable=SC2086
+watched $scope -p Delegate=yes sh -c '"$@"; exit $?' sh "$KS" run --memory 64M -- true
+is "$rc" 125 "beside its shell in such a scope: refused"
+like "$(err)" '^hint: .*--delegate' "beside its shell in such a scope: what to do"
+
+# The unit that `policy export --format systemd` writes, with the task as its command.
+if [ -n "$root" ]; then
+	"$KS" policy export --format systemd python --memory 64M >"$T/unit" 2>"$T/err"
+	is $? 0 "policy export --format systemd"
+	unit=knit-lab-$$.service
+	{
+		cat "$T/unit"
+		printf 'Type=oneshot\nExecStart=/usr/bin/python3 -S -c "x = bytearray(1 << 30)"\n'
+	} >/run/systemd/system/$unit
+	systemctl daemon-reload
+	systemctl start $unit 2>/dev/null
+	is "$(systemctl show -P Result $unit)" oom-kill "the exported unit: over its memory"
+	rm -f /run/systemd/system/$unit
+	systemctl reset-failed $unit 2>/dev/null
+	systemctl daemon-reload
+fi
+left_after "--delegate"
+done_testing
