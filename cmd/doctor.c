@@ -60,21 +60,30 @@ run_one(struct knit_pool *pool, struct kn_finding *f)
 	knit_job_free(job);
 }
 
+/* out_lacks: NULL, or the launcher that the policy has not chosen is tried, and this is
+ * what it goes without. */
 static void
-try_run(struct kn_finding *f)
+try_run(struct kn_finding *f, char *out_lacks, size_t n)
 {
 	struct knit_policy *policy = knit_policy_new("default");
 	struct knit_pool_options o;
 	struct knit_error e = KNIT_ERROR_NONE;
 	struct knit_pool *pool = NULL;
+	const char *lacks;
 
 	knit_pool_options_init(&o, sizeof o);
 	o.workers = 1;
 	o.flags = KNIT_POOL_OWN_PROCESS;
-	if (!policy || knit_pool_open(policy, &o, &pool, &e) < 0)
+	if (!policy ||
+	    (out_lacks &&
+		knit_policy_set(policy, "/launcher/type", "direct", &e) < 0) ||
+	    knit_pool_open(policy, &o, &pool, &e) < 0)
 		refused(f, e.text, e.hint);
 	else
 		run_one(pool, f);
+	lacks = pool && out_lacks ? knit_pool_fact(pool, "lacks-namespaces") : NULL;
+	if (lacks)
+		snprintf(out_lacks, n, "%s", lacks);
 	knit_pool_close(pool);
 	knit_policy_free(policy);
 }
@@ -95,6 +104,21 @@ join_cause(struct kn_doctor *d)
 		memcpy(run->fix, f->fix, sizeof run->fix);
 		return;
 	}
+}
+
+/* Where no sandbox can be had, is there at least what does without namespaces? */
+static void
+try_last_resort(struct kn_doctor *d)
+{
+	char lacks[sizeof d->last_resort] = "";
+	struct kn_finding f;
+
+	d->last_resort[0] = '\0';
+	if (d->f[KN_PROBE_RUN].health != KN_HEALTH_REFUSED)
+		return;
+	try_run(&f, lacks, sizeof lacks);
+	if (f.health == KN_HEALTH_OK)
+		memcpy(d->last_resort, lacks, sizeof lacks);
 }
 
 static int
@@ -143,8 +167,9 @@ kn_cmd_doctor(int argc, char **argv, unsigned closed)
 		return kn_say_out(NULL, help_text, strlen(help_text)) < 0 ? KN_EXIT_OURS
 									  : KN_EXIT_OK;
 	kn_doctor_look(&d);
-	try_run(&d.f[KN_PROBE_RUN]);
+	try_run(&d.f[KN_PROBE_RUN], NULL, 0);
 	join_cause(&d);
+	try_last_resort(&d);
 	text = json ? kn_report_doctor_json(&d, &n) : kn_report_doctor_text(&d, &n);
 	if (!text) {
 		kn_say(NULL, "doctor: out of memory");

@@ -361,6 +361,19 @@ times(struct words *w)
 		say(w, "No limit by the clock.");
 }
 
+/* What follows is written for sandboxes; without namespaces less of it is so. */
+static void
+launcher(struct words *w)
+{
+	if (w->p->launcher != KN_LAUNCHER_DIRECT)
+		return;
+	begin(w, "Launcher");
+	say(w, "Direct, which has no namespaces: a task is on this machine itself. "
+	       "What is "
+	       "said below of /task, /tmp and /dev/shm, of their sizes, and of what it "
+	       "does not see is not so there: LAUNCHER DIRECT in knit-policy(5).");
+}
+
 static unsigned
 layer_list(struct words *w, uint32_t bits, const char *head)
 {
@@ -396,6 +409,7 @@ kn_policy_words(const struct kn_policy *p, const struct kn_book *b, const char *
 		return NULL;
 	fprintf(w.f, "What a task can reach under %.60s (%.14s...)\n\n", name,
 	    kn_policy_hash(p));
+	launcher(&w);
 	files(&w);
 	network(&w);
 	processes(&w);

@@ -68,10 +68,32 @@ layers(const struct knit_pool *pool)
 	return NULL;
 }
 
+/* What goes without those that do not hold; NULL: nothing. */
+static json_t *
+lacks(const struct knit_pool *pool)
+{
+	json_t *o = json_object();
+	const char *name;
+
+	for (size_t i = 0; (name = knit_layer_name(i)); i++) {
+		char fact[64];
+		const char *text;
+
+		snprintf(fact, sizeof fact, "lacks-%s", name);
+		text = knit_pool_fact(pool, fact);
+		if (text)
+			set(o, name, json_string(text));
+	}
+	if (json_object_size(o) > 0)
+		return o;
+	json_decref(o);
+	return NULL;
+}
+
 char *
 kn_report_summary(const struct kn_report_batch *b, size_t *out_n)
 {
-	json_t *root = json_object(), *verdicts = json_object();
+	json_t *root = json_object(), *verdicts = json_object(), *less;
 	char *text = NULL, *line;
 	uint64_t total = 0;
 	int r = 0;
@@ -98,6 +120,9 @@ kn_report_summary(const struct kn_report_batch *b, size_t *out_n)
 	if (b->pool) {
 		r |= set(root, "steal", steal(b->pool));
 		r |= set(root, "layers", layers(b->pool));
+		less = lacks(b->pool);
+		if (less)
+			r |= set(root, "lacks", less);
 	}
 	if (b->network)
 		r |= set(root, "network", json_loads(b->network, 0, NULL));

@@ -120,6 +120,12 @@ kn_report_doctor_text(const struct kn_doctor *d, size_t *out_n)
 		for (int p = 0; p < KN_PROBE_N; p++)
 			if ((int)d->f[p].health == h)
 				tell(f, d, p);
+	if (d->last_resort[0] != '\0') {
+		fputs(
+		    "last resort run --launcher direct works here, and is weaker. ", f);
+		fputs("Without namespaces", f);
+		wrap(f, d->last_resort, WIDTH);
+	}
 	list(f, d, KN_HEALTH_UNKNOWN);
 	list(f, d, KN_HEALTH_OK);
 	if (fclose(f) == 0)
@@ -188,6 +194,7 @@ kn_report_doctor_json(const struct kn_doctor *d, size_t *out_n)
 	r |= set(root, "refused", json_integer(count[KN_HEALTH_REFUSED]));
 	r |= set(root, "degraded", json_integer(count[KN_HEALTH_DEGRADED]));
 	r |= set(root, "unknown", json_integer(count[KN_HEALTH_UNKNOWN]));
+	r |= set(root, "last_resort", or_null(d->last_resort));
 	r |= set(root, "probes", probes);
 	if (r == 0)
 		text = json_dumps(root, JSON_INDENT(2));

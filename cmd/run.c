@@ -178,6 +178,9 @@ tell_layers(const struct kn_run *r)
 		kn_say(&r->voice,
 		    "not enforced by the kernel here, something weaker stands in: %s",
 		    text);
+	name = knit_pool_fact(r->pool, "lacks-namespaces");
+	if (name && !r->voice.quiet)
+		kn_say(&r->voice, "without namespaces %s", name);
 }
 
 int

@@ -87,6 +87,11 @@ knit_pool_fact(const struct knit_pool *p, const char *name)
 		return NULL;
 	if (strcmp(name, "launcher") == 0)
 		return kn_sup_launcher(p->sup);
+	if (strncmp(name, "lacks-", strlen("lacks-")) == 0) {
+		int at = kn_layer_by_name(name + strlen("lacks-"));
+
+		return at < 0 ? NULL : kn_sup_lacks(p->sup, (enum kn_layer)at);
+	}
 	if (strcmp(name, "steal") == 0)
 		return kn_sup_steal(p->sup, NULL);
 	if (strcmp(name, "steal-why") == 0) {

@@ -62,6 +62,9 @@ struct kn_doctor {
 	bool host_known; /* kn_host_probe() went well */
 	struct kn_around around;
 	struct kn_finding f[KN_PROBE_N];
+	/* What a run without namespaces would go without, where that is all that can
+	 * be had and it has been tried; "": not so. The caller's to fill in. */
+	char last_resort[512];
 };
 
 /* Ask everything but KN_PROBE_RUN. No failure: what cannot be asked is unknown. */

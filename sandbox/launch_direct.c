@@ -386,20 +386,53 @@ sweep(const struct kn_launcher *l)
 		closedir(dir);
 }
 
+/* Of each layer that does not hold. */
+static const char *const without[KN_LAYER_N] = {
+	[KN_LAYER_NAMESPACES] =
+	    "a task is on the machine itself: it sees names, sizes and owners of all "
+	    "files, and all processes with their command lines; what it fills in its "
+	    "directories has no limit but the file system's; there is no /dev/shm, no "
+	    "System V IPC, no socket with a path, and /tmp and /task have other names",
+	[KN_LAYER_UID] =
+	    "tasks have the caller's uid, so that calls that change modes, "
+	    "times and attributes of files are refused to them, for their "
+	    "own files too",
+	[KN_LAYER_LANDLOCK] =
+	    "files that a task's uid may read or write are open to it; with the "
+	    "caller's uid it reaches his processes by signals, this one too",
+	[KN_LAYER_CG_MEMORY] = "memory is added up by watching",
+	[KN_LAYER_CG_PIDS] =
+	    "processes are limited by uid: where that is the caller's, with all others "
+	    "that he has",
+	[KN_LAYER_CG_CPU] = "processor time is added up by watching",
+};
+
 static const char *
 lacks(const struct kn_policy *p, enum kn_layer layer)
 {
 	(void)p;
-	return layer == KN_LAYER_NAMESPACES ? kn_launch_direct_lacks() : NULL;
+	return layer == KN_LAYER_NAMESPACES ? "launcher direct has none" : NULL;
 }
 
 const char *
-kn_launch_direct_lacks(void)
+kn_launcher_lacks(const struct kn_launcher *l, enum kn_layer layer)
 {
-	return "launcher direct has none: a task is on the machine itself, where it "
-	       "sees names, sizes and owners of all files and the processes with their "
-	       "command lines; the space that it fills in its directory, which is what "
-	       "/task and /tmp are there, has no limit; it has no /dev/shm";
+	bool holds = l->layers.state[layer] == KN_LAYER_ENFORCED;
+
+	return l->ops == &kn_launch_direct && !holds ? without[layer] : NULL;
+}
+
+bool
+kn_launcher_files(
+    const struct kn_launcher *l, uint32_t w, uint64_t *out_dev, uint32_t *out_uid)
+{
+	struct stat st;
+
+	if (l->ops != &kn_launch_direct || fstat(l->place_fd, &st) < 0)
+		return false;
+	*out_dev = st.st_dev;
+	*out_uid = l->host->ids ? l->host->worker_uid_base + w : l->host->uid;
+	return true;
 }
 
 const struct kn_launch_ops kn_launch_direct = {

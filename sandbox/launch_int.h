@@ -88,8 +88,6 @@ struct kn_launch_ops {
 	uint64_t mem_overhead;
 };
 extern const struct kn_launch_ops kn_launch_bwrap, kn_launch_direct;
-/* What it gives up, as a clause. */
-const char *kn_launch_direct_lacks(void);
 /* NULL with e: not built. */
 const struct kn_launch_ops *kn_launch_kind(enum kn_launcher_type t, struct kn_err *e);
 

@@ -59,6 +59,12 @@ kn_sup_launcher(const struct kn_sup *s)
 	return kn_launcher_program(s->launcher);
 }
 
+const char *
+kn_sup_lacks(const struct kn_sup *s, enum kn_layer layer)
+{
+	return kn_launcher_lacks(s->launcher, layer);
+}
+
 const struct kn_layers *
 kn_sup_layers(const struct kn_sup *s)
 {

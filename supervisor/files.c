@@ -73,6 +73,18 @@ seen(const struct kn_entry *e, const char *name, uint64_t print, uint32_t what)
 	return false;
 }
 
+/* Where a task writes, and nobody else. */
+static bool
+is_of_a_task(const struct kn_entry *e, const struct statfs *fs, const struct stat *st)
+{
+	uint64_t dev;
+	uint32_t uid;
+
+	if (!kn_launcher_files(e->sup->launcher, (uint32_t)e->worker, &dev, &uid))
+		return fs->f_type == TMPFS_MAGIC;
+	return st->st_dev == dev && st->st_uid == uid;
+}
+
 static const char *
 check_fd(struct kn_entry *e, int fd, struct kn_outcome_file *f)
 {
@@ -90,7 +102,7 @@ check_fd(struct kn_entry *e, int fd, struct kn_outcome_file *f)
 		return "files.mode";
 	if (!S_ISREG(st.st_mode))
 		return "files.type";
-	if (fs.f_type != TMPFS_MAGIC)
+	if (!is_of_a_task(e, &fs, &st))
 		return "files.filesystem";
 	/* The stub keeps to these bounds, an honest one; what is read out by us must be
 	 * bounded whatever it says. */

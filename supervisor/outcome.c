@@ -151,6 +151,8 @@ kn_outcome_answer(struct kn_entry *e)
 	o.attempt = e->attempt;
 	o.exit_code = -1;
 	o.layers = *kn_launcher_layers(s->launcher);
+	for (unsigned i = 0; i < KN_LAYER_N; i++)
+		o.lacks[i] = kn_launcher_lacks(s->launcher, (enum kn_layer)i);
 	if (e->state == KN_ENTRY_REFUSED) {
 		o.verdict = e->refusal;
 		snprintf(o.error, sizeof o.error, "%s", e->why);

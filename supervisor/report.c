@@ -216,6 +216,23 @@ set_layers(json_t *root, const struct kn_layers *l)
 	return r | set(root, "layers", o);
 }
 
+/* In a batch the summary has it, once. */
+static int
+set_lacks(json_t *root, const struct kn_report *rep, const struct kn_outcome *o)
+{
+	json_t *v = json_object();
+	int r = 0;
+
+	for (unsigned i = 0; !rep->streams && i < KN_LAYER_N; i++)
+		if (o->lacks[i])
+			r |= set(v, kn_layer_name((enum kn_layer)i),
+			    json_string(o->lacks[i]));
+	if (json_object_size(v) > 0)
+		return r | set(root, "lacks", v);
+	json_decref(v);
+	return r;
+}
+
 static char *
 dump(const struct kn_report *rep, json_t *root, int ok)
 {
@@ -308,7 +325,7 @@ kn_report_result(const struct kn_report *rep, const char *id, uint64_t line,
 	if (rep->policy)
 		r |= set(root, "policy", json_string(rep->policy));
 	if (o->worker >= 0)
-		r |= set_layers(root, &o->layers);
+		r |= set_layers(root, &o->layers) | set_lacks(root, rep, o);
 	text = dump(rep, root, r);
 	if (!text)
 		return NULL;

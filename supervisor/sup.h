@@ -137,6 +137,8 @@ bool kn_sup_shares(const struct kn_sup *s); /* workers claim from one lane */
 /* A debug line of the submitter's. From any thread: it is one write. */
 void kn_sup_note(const struct kn_sup *s, const char *ns, const char *text);
 const struct kn_layers *kn_sup_layers(const struct kn_sup *s);
+/* What goes without a layer that does not hold, in words, or NULL. */
+const char *kn_sup_lacks(const struct kn_sup *s, enum kn_layer layer);
 /* --dry-run: the launch command, without starting anything. */
 int kn_sup_dry_run(const struct kn_policy *p, const struct kn_host *h,
     const char *const **out_argv, struct kn_sup **out, struct kn_err *e);

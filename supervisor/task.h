@@ -158,6 +158,8 @@ struct kn_outcome {
 	int worker; /* -1: none */
 	uint32_t attempt;
 	struct kn_layers layers;
+	/* what goes without those that do not hold, or NULL */
+	const char *lacks[KN_LAYER_N];
 	bool has_net;		 /* mode allow: */
 	struct kn_net_tally net; /* the connections it asked for */
 	char error[320];	 /* one line for the user: why, or "" */

@@ -84,6 +84,11 @@ kn_direct_enter(struct kn_direct *d, const char **out_what)
 	r = kn_direct_clear(d);
 	if (r < 0)
 		return r;
+	/* Also where something that starts launchers has stayed (launcher.prefix). */
+	*out_what = "death with the parent";
+	r = (int)KN_SYS5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (r < 0)
+		return r;
 	*out_what = "subreaper";
 	r = (int)KN_SYS5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (r < 0)

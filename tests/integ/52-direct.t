@@ -1,0 +1,195 @@
+#!/bin/sh
+# 52-direct.t: launcher direct: what holds without namespaces, what is said not to, what is
+# refused; the end of everything when the supervisor, the stub or a cell's init dies.
+. "$(dirname "$0")/../lib/tap.sh"
+left_before
+D="--launcher direct"
+mkdir "$T/w" "$T/r" "$T/outside"
+# As root a task has another uid, and what it is shown must let that in.
+chmod 755 "$T"
+chmod 777 "$T/w" "$T/outside"
+echo shown >"$T/r/f"
+echo secret >"$T/outside/secret"
+chmod 666 "$T/outside/secret"
+cat >"$T/look.py" <<'X'
+import ctypes, errno, os, resource, socket, sys
+outside, caller = sys.argv[1:3]
+def t(name, f):
+    try:
+        f()
+        print(name, "done")
+    except OSError as e:
+        print(name, errno.errorcode[e.errno])
+secret = outside + "/secret"
+t("write", lambda: open(outside + "/new", "w"))
+t("read", lambda: open(secret).read())
+t("list", lambda: os.listdir(outside))
+t("truncate", lambda: os.truncate(secret, 0))
+t("rename", lambda: os.rename(secret, "mine"))
+t("link", lambda: os.link(secret, "mine"))
+t("chmod", lambda: os.chmod(secret, 0o600))
+t("utime", lambda: os.utime(secret, (0, 0)))
+t("xattr", lambda: os.setxattr(secret, "user.x", b"x"))
+t("signal", lambda: os.kill(int(caller), 0))
+t("parent", lambda: os.kill(os.getppid(), 0))
+t("limits", lambda: resource.prlimit(int(caller), resource.RLIMIT_CPU, (1, 1)))
+t("nice", lambda: os.setpriority(os.PRIO_PROCESS, int(caller), 19))
+t("environ", lambda: open("/proc/%s/environ" % caller).read())
+t("cwd", lambda: os.listdir("/proc/%s/cwd" % caller))
+t("memory", lambda: open("/proc/%d/mem" % os.getppid(), "r+"))
+t("unix", lambda: socket.socket(socket.AF_UNIX))
+t("inet", lambda: socket.socket(socket.AF_INET))
+t("dgram", lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))
+t("shm", lambda: open("/dev/shm/x", "w"))
+t("tmp", lambda: open("/tmp/x", "w"))
+t("pair", lambda: socket.socketpair())
+t("own", lambda: open(os.environ["TMPDIR"] + "/x", "w"))
+t("home", lambda: open(os.environ["HOME"] + "/x", "w"))
+t("null", lambda: open("/dev/null", "r+b"))
+print("cwd" if os.getcwd() == os.environ["HOME"] else os.getcwd())
+X
+chmod 644 "$T/look.py"
+sleep 300 &
+caller=$!
+# shellcheck disable=SC2086
+ks run $D --report "$T/report" --ro-bind "$T/look.py" -- python3 "$T/look.py" "$T/outside" $caller
+kill $caller
+wait $caller 2>/dev/null
+is "$rc" 0 "a task runs without namespaces"
+got=" $(out | tr '\n' ' ')"
+for what in "write EACCES" "read EACCES" "list EACCES" "truncate EACCES" "chmod EPERM" "signal EPERM" \
+	"parent EPERM" "limits EPERM" "nice EPERM" "xattr E(OPNOTSUPP|NOTSUP)" "unix EAFNOSUPPORT" "inet EAFNOSUPPORT" \
+	"dgram EPROTONOSUPPORT" "tmp EACCES" "environ E[A-Z]+" "cwd E[A-Z]+" "memory E[A-Z]+" "shm E[A-Z]+" \
+	"rename E[A-Z]+" "link E[A-Z]+" "pair done" "own done" "home done" "null done" "cwd $"; do
+	like "$got" " $what" "$what"
+done
+is "$(cat "$T/outside/secret") $(ls "$T/outside")" "secret secret" "files outside are as they were"
+is "$(js "$T/report" 'L[0]["layers"]["namespaces"], "machine itself" in L[0]["lacks"]["namespaces"]')" \
+	"('degraded', True)" "the report says what is missing"
+like "$(err)" 'without namespaces a task is on the machine itself' "and so does the start"
+rm -f "$T/report"
+
+# ---- binds, files, environment ----
+# shellcheck disable=SC2086
+ks run $D --bind "$T/w" --ro-bind "$T/r" -- sh -c "cat $T/r/f; echo x >$T/w/x; echo y >$T/r/y"
+is "$(out) $(cat "$T/w/x")" "shown x" "binds are files where they are"
+ok "read-only ones are" test ! -e "$T/r/y"
+printf '%s\n' '{"id":"a","argv":["/task/go"],"files":{"go":{"content":"#!/bin/sh\necho $X >kept; echo $X","mode":"755"}},"env":{"X":"/task/sub"},"keep":["kept"]}' \
+	'{"id":"b","after":["a"],"argv":["sh","-c","cat in; ls"],"files":{"in":{"from":"a/kept"}}}' >"$T/tasks"
+# shellcheck disable=SC2086
+ks run $D --tasks "$T/tasks" --workers 1
+like "$(js "$T/out" 'by["a"]["stdout"]')" '^/.*/w0/task/sub' "a path that is /task/... is told by its name here"
+is "$(js "$T/out" 'by["a"]["verdict"], by["b"]["verdict"], by["b"]["stdout"].split()[1:]')" "('ok', 'ok', ['in'])" \
+	"files in and out, and nothing of the last task"
+
+# ---- what it cannot keep is refused by name ----
+no() { # ERE ARGS...
+	want=$1
+	shift
+	ks run "$@" -- true
+	is $rc 125 "refused: $want"
+	like "$(err)" "$want" "by name: $want"
+}
+# shellcheck disable=SC2086
+{
+	no 'has no mounts: files are seen where they are' $D --bind "$T/w:/elsewhere"
+	no '/network/allow: launcher direct' $D --allow example.com:443
+	no '/identity/hostname: launcher direct' $D --set /identity/hostname=here
+	no 'layer namespaces: required' $D --set '/require=["namespaces"]'
+	no 'layer landlock: switched off|landlock: required' $D --set /landlock=off
+}
+printf '{"version":1,"launcher":{"type":"direct"},"filesystem":{"mounts":[{"bind":"%s","mode":"rw"},{"bind":"%s","mode":"ro"}]}}' \
+	"$T" "$T/r" >"$T/p.json"
+no 'cannot be read-only' --policy "$T/p.json"
+ks run --dry-run -- true
+like "$(out)" bwrap "direct is never chosen by itself"
+
+# ---- the end ----
+cp "$B/hostile/daemonize_escape" "$B/hostile/fork_bomb" "$T/r/"
+chmod -R a+rX "$T/r"
+gone() { # WHAT
+	pause 1500
+	is "$("$B/hostile/daemonize_escape" --check "$T/w/m" | cut -d: -f1)" BLOCKED "no descendant outlives $1"
+	rm -f "$T/w/m"
+}
+daemon="$T/r/daemonize_escape --marker $T/w/m --delay $(scaled 1)"
+opts="$D --quiet --bind $T/w --ro-bind $T/r"
+# shellcheck disable=SC2086
+ks run $opts -- $daemon
+is "$rc $left" "0 0" "a daemon: the result, and nothing left"
+gone "its task"
+watch_opts="--at 500:KILL"
+# shellcheck disable=SC2086
+ks run $opts -- $daemon --hold-parent
+is "$left" 0 "the supervisor is killed: nothing left"
+gone "the supervisor"
+for who in stub init; do
+	# shellcheck disable=SC2086
+	"$KS_REAL" run $opts -- $daemon --hold-parent >"$T/said" 2>&1 &
+	sup=$!
+	try=0
+	pid=
+	while [ -z "$pid" ] && [ $try -lt 100 ]; do
+		pause 50
+		try=$((try + 1))
+		for stub in $(cat /proc/$sup/task/$sup/children); do
+			tr '\0' ' ' <"/proc/$stub/cmdline" | grep -q 'knit-direct-' || continue
+			pid=$(cat "/proc/$stub/task/$stub/children")
+			[ -z "$pid" ] || [ $who = init ] || pid=$stub
+		done
+	done
+	pause 200
+	# shellcheck disable=SC2086
+	ok "there is a $who" kill -KILL $pid
+	wait $sup 2>/dev/null
+	gone "the $who"
+done
+# shellcheck disable=SC2086
+ks run $D --quiet --set '/allow_degraded=["cgroup.pids","cgroup.memory","cgroup.cpu"]' --set /limits/task/pids=64 \
+	--timeout "$(scaled 5000)ms" --ro-bind "$T/r" -- "$T/r/fork_bomb" --limit 256
+like "$(out)" '^BLOCKED' "a fork bomb meets its limit"
+is "$left" 0 "and leaves nothing"
+
+# ---- hostile programs ----
+for h in ptrace_parent "proc1_peek --secret KNIT_TEST_SECRET" exit_forge self_exe fd_leak_arena syscall_probe \
+	"syscall_probe --compat" abi_bypass mount_attempt setuid_attempt raw_socket tiocsti "lease --file $T/r/f" \
+	init_limits kill_all "thread_bomb --limit 600" "fd_hog --n 100000" keepers_first \
+	"shm_leave --mib 8" "ipc_round --leave" "tmpfs_filler --mib 80 --files 100"; do
+	cp "$B/hostile/${h%% *}" "$T/r/"
+	# shellcheck disable=SC2086
+	KNIT_TEST_SECRET=canary ks run $D --quiet --ro-bind "$T/r" -- "$T/r/"$h
+	said=$(out | grep -Eo '^(ESCAPE|BLOCKED|PENDING|INCONCLUSIVE)' | tail -n 1)
+	if grep -q "^${h%% *}	" "$t_top/tests/hostile/direct.txt"; then
+		is_any "$said" "BLOCKED ESCAPE INCONCLUSIVE" "$h: listed in direct.txt"
+	else
+		is "$said" BLOCKED "$h"
+	fi
+	is "$left" 0 "$h: nothing left"
+done
+
+# ---- in a container with the default options of docker ----
+if [ -n "$root" ] && command -v runc >/dev/null; then
+	mkdir "$T/runc"
+	KNIT_RUNC=$T/runc KNIT_PROGRAM=$KS_REAL
+	export KNIT_RUNC KNIT_PROGRAM
+	watched "$PY" "$t_lib/runc_docker.py" run --rm knit-sandbox run -- true
+	is $rc 125 "docker's defaults: no namespaces can be had"
+	for user in "" "--user 1000"; do
+		# shellcheck disable=SC2086,SC2016
+		watched "$PY" "$t_lib/runc_docker.py" run --rm $user knit-sandbox run $D -- \
+			sh -c 'echo fine >x && cat x; kill -9 $PPID 1'
+		like "$(out)" '^fine' "docker's defaults: direct runs a task ${user:-as root}"
+		like "$(err)" 'not permitted' "which reaches nobody else ${user:-as root}"
+	done
+	watched "$PY" "$t_lib/runc_docker.py" run --rm --user 1000 knit-sandbox doctor
+	like "$(out)" '^last resort run --launcher direct works here' "doctor names it there"
+elif [ -n "$root" ]; then
+	skip "no runc here" "docker's default conditions"
+else
+	not_here "docker's default conditions, which root makes"
+fi
+# What the killed supervisor left goes with the next start.
+# shellcheck disable=SC2086
+ks run $D --quiet -- true
+left_after "direct"
+done_testing
