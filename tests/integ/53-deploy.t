@@ -155,6 +155,22 @@ until docker exec knit knit-sandbox serve --probe /run/knit/http >"$T/probe" 2>&
 	pause 300
 done
 is "$(cat "$T/probe")" serving "its readiness probe"
+# The container's limit holds all that tasks may have: what is theirs, then far more.
+"$PY" >"$T/tasks" <<'X'
+import json
+full = """for d, n in ("/task", 120), ("/tmp", 30), ("/dev/shm", 30):
+    with open(d + "/x", "wb") as f: f.write(b"x" * (n << 20))
+x = b"y" * (250 << 20)
+print(len(x))"""
+for i in "a", "b":
+    print(json.dumps({"id": "full-" + i, "argv": ["python3", "-S", "-c", full]}))
+for i in "c", "d":
+    print(json.dumps({"id": "more-" + i, "argv": ["python3", "-S", "-c", "print(len(b'y' * (3 << 30)))"]}))
+X
+docker exec -i knit knit-sandbox run --quiet --connect /run/knit/tasks --tasks - <"$T/tasks" >"$T/out" 2>"$T/err"
+is "$(js "$T/out" 'sorted((r["id"], r["verdict"], r["attempt"]) for r in L)')" \
+	"[('full-a', 'ok', 1), ('full-b', 'ok', 1), ('more-c', 'memory', 1), ('more-d', 'memory', 1)]" "what tasks may have is there, and no task is ended for another"
+is "$(docker exec knit knit-sandbox serve --probe /run/knit/http 2>&1)" serving "and the server is"
 docker exec knit knit-sandbox run --connect /run/knit/tasks -- sh -c 'sleep 2; echo done' >"$T/slow" 2>&1 &
 waiting=$!
 pause 1000

@@ -3,6 +3,8 @@
  */
 #include "tests/unit/policy_test.h"
 
+#include <jansson.h>
+
 #include "sandbox/export.h"
 #include "sandbox/filter_int.h"
 
@@ -274,6 +276,104 @@ what_a_policy_says_stands_in_each_format(void **state)
 	kn_policy_free(p);
 }
 
+/* ---- around the program itself ---- */
+
+static char *
+around(const struct kn_policy *p, enum kn_export_format f, uint32_t workers,
+    struct kn_err *e)
+{
+	struct kn_export x;
+	char *text = NULL;
+
+	kn_err_clear(e);
+	if (kn_export_make_around(p, f, "name", true, workers, &x, e) == 0) {
+		text = x.text;
+		x.text = NULL;
+		kn_export_fini(&x);
+	}
+	return text;
+}
+
+/* What an entry of the profile does with a call, "" if none names it. */
+static const char *
+answer_to(const json_t *profile, const char *call)
+{
+	size_t i, j;
+	json_t *entry, *name;
+
+	json_array_foreach(json_object_get(profile, "syscalls"), i, entry)
+	    json_array_foreach(json_object_get(entry, "names"), j,
+		name) if (strcmp(json_string_value(name), call) ==
+			  0) return json_string_value(json_object_get(entry, "action"));
+	return "";
+}
+
+static void
+around_it_passes_what_tasks_and_their_walls_need(void **state)
+{
+	static const char *const needed[] = { "mount", "unshare", "pivot_root",
+		"clone3", "seccomp", "execve", "setresuid", "umount2", NULL };
+	static const char *const refused[] = { "ptrace", "bpf", "keyctl", "setns",
+		"io_uring_setup", "kexec_load", "perf_event_open", NULL };
+	struct kn_policy *p = LOAD(SET("/seccomp/groups={\"add\":[\"@aio\"]}"));
+	struct kn_err e;
+	char *text = around(p, KN_EXPORT_SECCOMP, 2, &e);
+	json_t *v = json_loads(text ? text : "", 0, NULL);
+
+	(void)state;
+	assert_non_null(v);
+	for (size_t i = 0; needed[i]; i++)
+		assert_string_equal(answer_to(v, needed[i]), "SCMP_ACT_ALLOW");
+	for (size_t i = 0; refused[i]; i++)
+		assert_string_equal(answer_to(v, refused[i]), "SCMP_ACT_ERRNO");
+	/* The policy's own, which this program does not call. */
+	assert_string_equal(answer_to(v, "io_setup"), "SCMP_ACT_ALLOW");
+	json_decref(v);
+	free(text);
+	kn_policy_free(p);
+	p = LOAD(SET("/pool/workers=2"));
+	text = around(p, KN_EXPORT_SECCOMP, 2, &e);
+	v = json_loads(text ? text : "", 0, NULL);
+	assert_string_equal(answer_to(v, "io_setup"), "");
+	json_decref(v);
+	free(text);
+	kn_policy_free(p);
+}
+
+static unsigned long
+number_after(const char *text, const char *word)
+{
+	const char *at = text ? strstr(text, word) : NULL;
+
+	return at ? strtoul(at + strlen(word), NULL, 10) : 0;
+}
+
+/* Else the container's limit ends the server with a task that keeps to its own. */
+static void
+around_it_is_memory_for_all_tasks_at_a_time(void **state)
+{
+	struct kn_policy *p = LOAD(SET("/limits/task/memory=100M"),
+	    SET("/payload={\"max\":\"1M\",\"area\":\"8M\"}"));
+	struct kn_err e;
+	char *one = around(p, KN_EXPORT_DOCKER, 1, &e);
+	char *nine = around(p, KN_EXPORT_DOCKER, 9, &e);
+	/* 100 MiB, the preset's 64 + 64 + 256 of files, 8 to hand over. */
+	unsigned long each =
+	    (number_after(nine, "--memory ") - number_after(one, "--memory ")) / 8;
+
+	(void)state;
+	assert_in_range(each, 492, 493);
+	assert_true(number_after(one, "--memory ") > each);
+	free(one);
+	free(nine);
+	kn_policy_free(p);
+	p = LOAD(SET("/limits/task/memory=0"));
+	assert_null(around(p, KN_EXPORT_DOCKER, 1, &e));
+	assert_non_null(strstr(e.msg, "/limits/task"));
+	assert_null(around(p, KN_EXPORT_OCI, 1, &e));
+	kn_policy_free(p);
+}
+
 int
 main(void)
 {
@@ -284,6 +384,8 @@ main(void)
 		    what_a_back_end_lacks_is_an_error_unless_it_may_be_weaker),
 		cmocka_unit_test(what_is_denied_is_never_told_as_a_bind),
 		cmocka_unit_test(what_a_policy_says_stands_in_each_format),
+		cmocka_unit_test(around_it_passes_what_tasks_and_their_walls_need),
+		cmocka_unit_test(around_it_is_memory_for_all_tasks_at_a_time),
 	};
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }
