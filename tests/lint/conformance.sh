@@ -16,4 +16,10 @@ for name in $(grep -o '`[a-z0-9_-]*:[a-z0-9_]*`\|`[0-9][0-9a-z-]*\.t`\|`[a-z]*\.
 		bad=1
 	}
 done
+for file in $(grep -o '`tests/[a-z0-9_/]*\.[a-z]*`' tests/CONFORMANCE.md | tr -d '`'); do
+	[ -f "$file" ] || {
+		echo "tests/CONFORMANCE.md names $file, which is not there"
+		bad=1
+	}
+done
 exit $bad

@@ -33,7 +33,7 @@ enum {
 	TASKS = 1 << 16,
 	TASKS_MIN = 200,
 	RETURN_BYTES = 4096,
-	ALONE_ROUNDS = 400,
+	ALONE_ROUNDS = 20, /* for each millisecond of the other figure */
 	ROUNDS_MAX = 99
 };
 
@@ -241,7 +241,7 @@ close_all(struct shared *sh)
 
 /* Nanoseconds a task, of the claim alone: one in the middle claims all. */
 static double
-alone(struct shared *sh)
+alone(struct shared *sh, unsigned ms)
 {
 	struct claimant *w = &sh->who[sh->n / 2];
 	struct kn_claimed *got = calloc(KN_SLOTS, sizeof *got);
@@ -250,7 +250,7 @@ alone(struct shared *sh)
 
 	if (!got)
 		die("no memory", 0);
-	for (int i = 0; i < ALONE_ROUNDS; i++) {
+	for (unsigned i = 0; i < ALONE_ROUNDS * ms; i++) {
 		uint32_t left = KN_SLOTS;
 
 		(void)offer_all(sh);
@@ -327,7 +327,7 @@ main(int argc, char **argv)
 {
 	static const uint32_t ns[] = { 2, 4, 8, 16, 31 };
 	static struct shared sh;
-	unsigned ms = 20, rounds = 1;
+	unsigned ms = 2, rounds = 1;
 	int opt;
 
 	while ((opt = getopt(argc, argv, "m:r:")) != -1) {
@@ -347,7 +347,7 @@ main(int argc, char **argv)
 				enum way way = (enum way)((w + r) % WAY_N);
 
 				open_all(&sh, way, ns[i]);
-				one[way][r] = alone(&sh);
+				one[way][r] = alone(&sh, ms);
 				close_all(&sh);
 				open_all(&sh, way, ns[i]);
 				all[way][r] = together(&sh, ms);
