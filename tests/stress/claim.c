@@ -4,8 +4,8 @@
  * ends between two steps of a claim), is buried and replaced at the same id. Each task
  * is answered once, or known to have been started by one that died.
  *
- *   claim [-n TASKS] [-c CLAIMANTS] [-w WIDTH] [-s SEED]    default 400000 tasks each
- * of dekker and cas-mask, for 2, 5 and 31 claimants in turn; the seed is printed
+ *   claim [-d dekker|cas-mask] [-n TASKS] [-c CLAIMANTS] [-w WIDTH] [-s SEED]
+ * default: both, 150000 tasks over 2, 5 and 31 claimants in turn; the seed is printed
  *
  * Threads on ONE mapping, because a thread sanitizer does not see that two mappings of
  * one memfd are the same memory. Build with SAN=tsan for races, without for speed.
@@ -362,13 +362,16 @@ main(int argc, char **argv)
 {
 	uint32_t tasks = 150000, n = 0, width = 0, seed = (uint32_t)time(NULL);
 	static const uint32_t ns[] = { 2, 5, 31 };
-	int opt;
+	int opt, only = KN_CLAIM_AUTO;
 
-	while ((opt = getopt(argc, argv, "n:c:w:s:")) != -1) {
+	while ((opt = getopt(argc, argv, "d:n:c:w:s:")) != -1) {
 		uint32_t v = optarg ? (uint32_t)strtoul(optarg, NULL, 10) : 0;
-		if (v == 0 || opt == '?') {
-			fprintf(stderr, "usage: claim [-n TASKS] [-c CLAIMANTS] [-w "
-					"WIDTH] [-s SEED]\n");
+
+		if (opt == 'd' && (only = kn_claim_how_parse(optarg)) > KN_CLAIM_AUTO)
+			continue;
+		if (v == 0 || opt == '?' || opt == 'd') {
+			fprintf(stderr, "usage: claim [-d dekker|cas-mask] [-n TASKS] "
+					"[-c CLAIMANTS] [-w WIDTH] [-s SEED]\n");
 			return 2;
 		}
 		*(opt == 'n'	 ? &tasks
@@ -379,6 +382,8 @@ main(int argc, char **argv)
 	fill_open();
 	printf("claim: seed %u\n", seed);
 	for (int how = KN_CLAIM_DEKKER; how <= KN_CLAIM_CAS_MASK; how++) {
+		if (only != KN_CLAIM_AUTO && how != only)
+			continue;
 		for (int i = 0; !n && i < 3; i++)
 			round_of(
 			    (enum kn_claim_how)how, ns[i], width, tasks / ns[i], seed);
