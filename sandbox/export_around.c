@@ -412,5 +412,9 @@ kn_export_around(struct kn_exporting *x, enum kn_export_format f)
 	if ((size_t)f >= sizeof make / sizeof *make || !make[f])
 		return kn_err_set(x->e, KN_EK_USAGE,
 		    "--around: seccomp, docker, k8s and systemd start this program");
+	if (x->p->launcher != KN_LAUNCHER_BWRAP)
+		return kn_err_set(x->e, KN_EK_CONFIG,
+		    "--around: what is told is what bwrap needs, and "
+		    "/launcher/type is another; direct needs nothing");
 	return make[f](x);
 }

@@ -372,6 +372,10 @@ around_it_is_memory_for_all_tasks_at_a_time(void **state)
 	assert_non_null(strstr(e.msg, "/limits/task"));
 	assert_null(around(p, KN_EXPORT_OCI, 1, &e));
 	kn_policy_free(p);
+	p = LOAD(SET("/launcher/type=direct"));
+	assert_null(around(p, KN_EXPORT_SECCOMP, 1, &e));
+	assert_non_null(strstr(e.msg, "/launcher/type"));
+	kn_policy_free(p);
 }
 
 int
