@@ -1,5 +1,6 @@
 /* sandbox/stub/pty.c: a terminal for a task, from the devpts inside the sandbox: no
- * name or number of the caller's terminal is seen inside. */
+ * name or number of the caller's terminal is seen inside. Without namespaces from the
+ * machine's, whose own ptmx is often closed to all. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -12,12 +13,12 @@
 #endif
 
 static int
-open_terminal(uint16_t rows, uint16_t cols, int *out_master, int *out_slave)
+open_terminal(
+    const char *at, uint16_t rows, uint16_t cols, int *out_master, int *out_slave)
 {
 	struct winsize size = { .ws_row = rows, .ws_col = cols };
 	int locked = 0, slave;
-	int master =
-	    kn_sys_openat(AT_FDCWD, "/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC, 0);
+	int master = kn_sys_openat(AT_FDCWD, at, O_RDWR | O_NOCTTY | O_CLOEXEC, 0);
 	long r;
 
 	if (master < 0)
@@ -42,7 +43,8 @@ kn_pty_give(struct kn_stub *s, const struct kn_slot_head *head, uint16_t rows,
     uint16_t cols, int *out_slave)
 {
 	struct kn_msg m = { .type = KN_MSG_PTY, .task = head->task, .gen = head->gen };
-	int master, err = open_terminal(rows, cols, &master, out_slave);
+	const char *at = s->direct.place ? "/dev/ptmx" : "/dev/pts/ptmx";
+	int master, err = open_terminal(at, rows, cols, &master, out_slave);
 
 	if (err < 0)
 		return err;

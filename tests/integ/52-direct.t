@@ -82,6 +82,13 @@ like "$(js "$T/out" 'by["a"]["stdout"]')" '^/.*/w0/task/sub' "a path that is /ta
 is "$(js "$T/out" 'by["a"]["verdict"], by["b"]["verdict"], by["b"]["stdout"].split()[1:]')" "('ok', 'ok', ['in'])" \
 	"files in and out, and nothing of the last task"
 
+if command -v script >/dev/null; then
+	script -qec "stty rows 33 cols 77; $KS run $D --quiet -- stty size" /dev/null >"$T/tty" 2>&1 </dev/null
+	like "$(cat "$T/tty")" '33 77' "a terminal of its own"
+else
+	skip "no script(1) here" "a terminal of its own"
+fi
+
 # ---- what it cannot keep is refused by name ----
 no() { # ERE ARGS...
 	want=$1
