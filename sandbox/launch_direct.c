@@ -66,7 +66,7 @@ static int
 make_place(struct kn_launcher *l, struct kn_err *e)
 {
 	const char *base = choose_base(l);
-	char id[2 * ID_BYTES + 1];
+	char id[2 * ID_BYTES + 1], made[sizeof(l->place)];
 
 	if (base == NULL) {
 		kn_err_set(e, KN_EK_HOST,
@@ -80,16 +80,20 @@ make_place(struct kn_launcher *l, struct kn_err *e)
 		snprintf(id + 2 * i, 3, "%02x", l->pool_id[i]);
 	snprintf(
 	    l->place, sizeof(l->place), "%s/" PREFIX "%d-%s", base, (int)getpid(), id);
-	if (mkdir(l->place, PLACE_MODE) < 0) {
-		kn_err_sys(e, KN_EK_HOST, "launcher direct: make %s", l->place);
-		l->place[0] = '\0';
+	/* It has its lock before it has the name by which others look for it. */
+	snprintf(made, sizeof(made), "%s/knit-new-%d-%s", base, (int)getpid(), id);
+	if (mkdir(made, PLACE_MODE) < 0) {
+		kn_err_sys(e, KN_EK_HOST, "launcher direct: make %s", made);
 		return -1;
 	}
-	l->place_fd = open(l->place, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	l->place_fd = open(made, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (l->place_fd < 0 || flock(l->place_fd, LOCK_EX | LOCK_NB) < 0 ||
-	    fchmod(l->place_fd, PLACE_MODE) < 0)
-		return kn_err_sys(
-		    e, KN_EK_HOST, "launcher direct: prepare %s", l->place);
+	    fchmod(l->place_fd, PLACE_MODE) < 0 || rename(made, l->place) < 0) {
+		kn_err_sys(e, KN_EK_HOST, "launcher direct: prepare %s", made);
+		kn_fd_close(&l->place_fd);
+		rmdir(made);
+		return -1;
+	}
 	return 0;
 }
 
@@ -344,17 +348,12 @@ end(struct kn_launcher *l)
 	kn_fd_close(&l->place_fd);
 }
 
-/* Ours, of one whose process is gone and whose lock is free: a lock alone is not there
- * yet while a place is made, and numbers of processes differ between containers. */
+/* Ours, and its lock is free: whoever had it has ended, in whatever container. */
 static bool
 is_left(int in, const char *name, int *out_fd)
 {
 	struct stat st;
-	int pid = atoi(name + sizeof(PREFIX) - 1);
 
-	*out_fd = -1;
-	if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH)
-		return false;
 	*out_fd = openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return *out_fd >= 0 && fstat(*out_fd, &st) == 0 && st.st_uid == geteuid() &&
 	       flock(*out_fd, LOCK_EX | LOCK_NB) == 0;

@@ -57,14 +57,31 @@ kn_rmtree_one(struct kn_rmtree *t, int dir, const char *name)
 	if (r == -EISDIR || r == -EPERM)
 		r = kn_sys_unlinkat(dir, name, AT_REMOVEDIR);
 	if (r == -ENOTEMPTY || r == -EEXIST) {
-		/* Moving a folder writes to it: its parent is another then. */
-		(void)KN_SYS3(SYS_fchmodat, dir, name, 0700);
 		r = kn_rmtree_lift(t, dir, name);
+		/* Moving a folder writes to it: its parent is another then. */
+		if (r == -EACCES) {
+			(void)KN_SYS3(SYS_fchmodat, dir, name, 0700);
+			r = kn_rmtree_lift(t, dir, name);
+		}
 	}
 	if (r == -ENOENT)
 		return 0;
 	t->moved |= r == 0;
 	return r;
+}
+
+/* A mode is only changed by who cannot do without, and then of what is its own: never
+ * by root, whom a name could lead elsewhere. */
+static inline int
+kn_rmtree_open(int dir, const char *name)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int fd = kn_sys_openat(dir, name, flags, 0);
+
+	if (fd != -EACCES)
+		return fd;
+	(void)KN_SYS3(SYS_fchmodat, dir, name, 0700);
+	return kn_sys_openat(dir, name, flags, 0);
 }
 
 /* level 0: of the top itself, whose folders are gone through. */
@@ -98,10 +115,10 @@ kn_rmtree_pass(struct kn_rmtree *t, int dir, int level, bool *out_any)
 				bool any = false;
 				int fd;
 
-				(void)KN_SYS3(SYS_fchmodat, dir, d->name, 0700);
-				fd = kn_sys_openat(dir, d->name,
-				    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+				fd = kn_rmtree_open(dir, d->name);
 				r = fd < 0 ? fd : kn_rmtree_pass(t, fd, 1, &any);
+				if (r == -EACCES && KN_SYS2(SYS_fchmod, fd, 0700) == 0)
+					r = kn_rmtree_pass(t, fd, 1, &any);
 				kn_sys_close(fd);
 				if (r == 0)
 					r = kn_sys_unlinkat(dir, d->name, AT_REMOVEDIR);
@@ -121,6 +138,7 @@ kn_rmtree_below(struct kn_rmtree *t, int top)
 
 	t->top = top;
 	t->serial = 0;
+	(void)KN_SYS2(SYS_fchmod, top, 0700); /* who owns it may have taken that */
 	for (bool any = true; any;) {
 		any = t->moved = false;
 		r = kn_rmtree_pass(t, top, 0, &any);

@@ -82,6 +82,11 @@ like "$(js "$T/out" 'by["a"]["stdout"]')" '^/.*/w0/task/sub' "a path that is /ta
 is "$(js "$T/out" 'by["a"]["verdict"], by["b"]["verdict"], by["b"]["stdout"].split()[1:]')" "('ok', 'ok', ['in'])" \
 	"files in and out, and nothing of the last task"
 
+printf '%s\n' '{"id":"deep","argv":["python3","-c","import os\nfor i in range(1500): os.mkdir(\"d\"); os.chdir(\"d\")"]}' \
+	'{"id":"look","after":["deep"],"argv":["ls","-a"]}' >"$T/tasks"
+# shellcheck disable=SC2086
+ks run $D --tasks "$T/tasks" --workers 1
+is "$(js "$T/out" 'by["look"]["stdout"].split(), by["look"]["worker"]')" "(['.', '..'], 'w0')" "however deep it was"
 if command -v script >/dev/null; then
 	script -qec "stty rows 33 cols 77; $KS run $D --quiet -- stty size" /dev/null >"$T/tty" 2>&1 </dev/null
 	like "$(cat "$T/tty")" '33 77' "a terminal of its own"
