@@ -57,6 +57,14 @@ ks run --quiet --module "$M/walls.so" --workers 3 --tasks "$T/tasks"
 is "$(js "$T/out" '[by[i].get("value") for i in "abcdef"]')" \
     "['BLOCKED', 'BLOCKED', 'BLOCKED', 'BLOCKED', 'BLOCKED', 'BLOCKED']" "three modules in one arena"
 
+# Without namespaces the supervisor itself is to be seen; launcher direct starts no modules.
+ks run --quiet --launcher direct --ro-bind "$T/p" -- "$T/p/slice" --kin
+if [ $rc = 125 ]; then
+	not_here "launcher direct: $(head -n 1 "$T/err")" # 52-direct.t has what it needs
+else
+	like "$rc $(out)" '^0 BLOCKED: .* 3 other processes seen' "exec, launcher direct: no way to its parents"
+fi
+
 # The probes find something where there is something to find.
 ks run --quiet --ro-bind "$T/p:/p" -- /bin/sh -c '/bin/sleep 20 & /p/slice'
 like "$rc $(out)" '^42 ESCAPE: .*/proc/[0-9]*/(maps|mem)' "the probe sees into a process that is open to it"

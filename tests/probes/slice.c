@@ -6,6 +6,8 @@
  *           mem, auxv, environ, map_files, fd; ptrace (attach and seize),
  *           process_vm_readv and writev, pidfd_getfd of the first 64 descriptors.
  *           --no-calls: without the last line, for which some policies kill.
+ *           --kin: of processes, its parent and that one's parents up to the supervisor
+ *           and no other, where those of the machine are to be seen.
  * SANDBOX:  BLOCKED: no shared mapping, and every door to another process is shut.
  * OUTSIDE:  nothing to check.
  */
@@ -178,6 +180,18 @@ try_calls(int pid)
 }
 
 static void
+one(int pid, bool calls)
+{
+	processes++;
+	try_files(pid);
+	try_folder(pid, "fd");
+	try_folder(pid, "map_files");
+	errno = 0;
+	if (calls)
+		try_calls(pid);
+}
+
+static void
 others(bool calls)
 {
 	DIR *d = opendir("/proc");
@@ -186,29 +200,54 @@ others(bool calls)
 	while (d && (e = readdir(d))) {
 		int pid = atoi(e->d_name);
 
-		if (pid <= 0 || pid == getpid())
-			continue;
-		processes++;
-		try_files(pid);
-		try_folder(pid, "fd");
-		try_folder(pid, "map_files");
-		errno = 0;
-		if (calls)
-			try_calls(pid);
+		if (pid > 0 && pid != getpid())
+			one(pid, calls);
 	}
 	if (d)
 		closedir(d);
 }
 
+static int
+parent_of(int pid)
+{
+	char path[64];
+	int parent = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	f = fopen(path, "r");
+	if (!f)
+		return 0;
+	if (fscanf(f, "%*d (%*[^)]) %*c %d", &parent) != 1)
+		parent = 0;
+	fclose(f);
+	return parent;
+}
+
+/* The cell's init, the stub, the supervisor. */
+static void
+kin(bool calls)
+{
+	int pid = getppid();
+
+	for (int i = 0; i < 3 && pid > 1; i++, pid = parent_of(pid))
+		one(pid, calls);
+}
+
 int
 main(int c, char **v)
 {
+	bool calls = !h_flag(c, v, "--no-calls"), of_kin = h_flag(c, v, "--kin");
+
 	h_init(c, v, 20, 20);
-	if (h_in_first_pidns())
+	if (!of_kin && h_in_first_pidns())
 		inconclusive("would look at the machine's own processes");
 	own_fds();
 	own_maps();
-	others(c < 2 || strcmp(v[1], "--no-calls") != 0);
+	if (of_kin)
+		kin(calls);
+	else
+		others(calls);
 	if (found[0])
 		escape("reached:%s", found);
 	blocked("no shared mapping; %d other processes seen, all shut", processes);
