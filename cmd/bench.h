@@ -169,7 +169,8 @@ int kn_bench_child_tasks(struct kn_bench_child *c, const char *argv, unsigned fr
 /* End its input, await it. Accepts one that never started. */
 int kn_bench_child_end(struct kn_bench_child *c, struct kn_err *e);
 /* One command with debug lines; what it says on stderr goes to out. */
-int kn_bench_child_lifecycle(struct kn_bench *b, char *out, size_t n, struct kn_err *e);
+int kn_bench_child_lifecycle(
+    struct kn_bench *b, const char *launcher, char *out, size_t n, struct kn_err *e);
 
 /* ---- looking at processes (bench_proc.c) ---- */
 

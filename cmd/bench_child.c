@@ -175,10 +175,11 @@ kn_bench_child_end(struct kn_bench_child *c, struct kn_err *e)
 }
 
 int
-kn_bench_child_lifecycle(struct kn_bench *b, char *out, size_t n, struct kn_err *e)
+kn_bench_child_lifecycle(
+    struct kn_bench *b, const char *launcher, char *out, size_t n, struct kn_err *e)
 {
-	static const char *const argv[] = { "knit-sandbox", "run", "--debug",
-		"lifecycle", "--", "/bin/true", NULL };
+	const char *const argv[] = { "knit-sandbox", "run", "--launcher", launcher,
+		"--debug", "lifecycle", "--", "/bin/true", NULL };
 	KN_OWN_FD int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int p[2], pid, st, rc;
 	char *text = NULL;

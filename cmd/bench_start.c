@@ -123,7 +123,7 @@ kn_bench_start(struct kn_bench *b)
 
 /* From before the fork to the echo of the ping, by the supervisor's own log. */
 static int
-cold(struct kn_bench *b, int n, double *out_ms, struct kn_err *e)
+cold(struct kn_bench *b, const char *launcher, int n, double *out_ms, struct kn_err *e)
 {
 	double sum = 0;
 
@@ -131,7 +131,7 @@ cold(struct kn_bench *b, int n, double *out_ms, struct kn_err *e)
 		char text[8192];
 		const char *at;
 
-		if (kn_bench_child_lifecycle(b, text, sizeof text, e) < 0)
+		if (kn_bench_child_lifecycle(b, launcher, text, sizeof text, e) < 0)
 			return -1;
 		at = strstr(text, " after=");
 		if (!at)
@@ -140,6 +140,39 @@ cold(struct kn_bench *b, int n, double *out_ms, struct kn_err *e)
 	}
 	*out_ms = sum / n;
 	return 0;
+}
+
+/* A row for each other launcher that starts anything here. */
+static void
+cold_others(struct kn_bench *b, int n)
+{
+	static const char *const launchers[] = { "oci:runc", "oci:crun", "direct" };
+
+	for (size_t k = 0; k < sizeof launchers / sizeof *launchers; k++) {
+		struct kn_series s = { 0 }, f = { 0 };
+		uint64_t t0 = kn_clock_now();
+		struct kn_bench_row *r;
+		struct kn_err e = { 0 };
+		double ms;
+		int rc = 0;
+
+		if (cold(b, launchers[k], 1, &ms, &e) < 0)
+			continue;
+		r = kn_bench_row(
+		    b, "M12", "ms", "a worker by %s, launch to ready", launchers[k]);
+		for (unsigned i = 0; rc == 0 && kn_bench_another(b, i, t0, 5000); i++) {
+			rc = cold(b, launchers[k], n, &ms, &e);
+			if (rc == 0)
+				kn_series_add(&s, ms);
+			if (rc == 0 && (rc = cold(b, "bwrap", n, &ms, &e)) == 0)
+				kn_series_add(&f, ms);
+		}
+		if (rc < 0)
+			kn_bench_note(r, "%s", e.msg);
+		kn_bench_compare(r, &s, &f, "by bwrap");
+		kn_series_fini(&s);
+		kn_series_fini(&f);
+	}
 }
 
 void
@@ -156,7 +189,7 @@ kn_bench_cold(struct kn_bench *b)
 	double ms;
 
 	for (unsigned i = 0; rc == 0 && kn_bench_another(b, i, t0, 15000); i++) {
-		rc = cold(b, n, &ms, &e);
+		rc = cold(b, "bwrap", n, &ms, &e);
 		if (rc == 0)
 			kn_series_add(&s, ms);
 		if (rc == 0 && (rc = kn_bench_spawn(b, &bare.cmd, &ms, &e)) == 0)
@@ -169,4 +202,5 @@ kn_bench_cold(struct kn_bench *b)
 	bare_close(&bare);
 	kn_series_fini(&s);
 	kn_series_fini(&f);
+	cold_others(b, n);
 }

@@ -18,7 +18,7 @@ enum {
 	ALL_FLAGS = KN_BOOT_DIRECT | KN_BOOT_NO_TCP | KN_BOOT_OWN_UID |
 		    KN_BOOT_CGROUP_V2_MEM | KN_BOOT_CGROUP_V2_CPU | KN_BOOT_LANDLOCK |
 		    KN_BOOT_NEW_IPC | KN_BOOT_NEED_MSEAL | KN_BOOT_EGRESS |
-		    KN_BOOT_TELL,
+		    KN_BOOT_TELL | KN_BOOT_NEST,
 };
 
 const char *
@@ -43,6 +43,8 @@ kn_boot_step_name(enum kn_boot_step s)
 		[KN_BSTEP_RLIMIT] = "set resource limits",
 		[KN_BSTEP_RUN] = "find the programs of /permissions/run",
 		[KN_BSTEP_EGRESS] = "make the socket that leads out",
+		[KN_BSTEP_JOIN] = "join the worker's cgroup",
+		[KN_BSTEP_NEST] = "make a user namespace in the container",
 	};
 	_Static_assert(sizeof names / sizeof names[0] == KN_BSTEP_N, "a name a step");
 

@@ -127,6 +127,8 @@ enum kn_boot_step {
 	KN_BSTEP_RLIMIT,
 	KN_BSTEP_EGRESS,
 	KN_BSTEP_RUN,
+	KN_BSTEP_JOIN,
+	KN_BSTEP_NEST,
 	KN_BSTEP_N
 };
 const char *kn_boot_step_name(enum kn_boot_step s);
@@ -150,6 +152,9 @@ enum kn_boot_fd {
 	KN_BOOT_FD_PIDS_MAX,   /* read-write */
 	KN_BOOT_FD_PIDS_PEAK,  /* read-write: pids.peak */
 	KN_BOOT_FD_MEM_STAT,   /* read: memory.stat ("shmem N", bytes) */
+	KN_BOOT_FD_JOIN, /* write: a cgroup.procs of each hierarchy, where the launcher
+			    could not go before */
+	KN_BOOT_FD_JOIN_LAST = KN_BOOT_FD_JOIN + 4,
 	KN_BOOT_FD_N
 };
 
@@ -166,6 +171,7 @@ enum kn_boot_flag {
 				     works by its argument */
 	KN_BOOT_NO_TCP = 1 << 8,  /* with DIRECT: Landlock refuses TCP */
 	KN_BOOT_OWN_UID = 1 << 9, /* with DIRECT: nobody else has the worker's uid */
+	KN_BOOT_NEST = 1 << 10, /* in a container of a runtime (sandbox/stub/nest.h) */
 };
 
 /* A bind that the supervisor resolved to a descriptor once: the stub checks that what

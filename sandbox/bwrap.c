@@ -34,8 +34,8 @@ kn_argv_fini(struct kn_argv *a)
 	memset(a, 0, sizeof(*a));
 }
 
-static int
-push(struct kn_argv *a, const char *s)
+int
+kn_argv_push(struct kn_argv *a, const char *s)
 {
 	if (a->n + 2 > a->cap) {
 		size_t cap = a->cap ? 2 * a->cap : 128;
@@ -56,9 +56,9 @@ push(struct kn_argv *a, const char *s)
 static int
 push3(struct kn_argv *a, const char *x, const char *y, const char *z)
 {
-	if (push(a, x) < 0 || (y != NULL && push(a, y) < 0))
+	if (kn_argv_push(a, x) < 0 || (y != NULL && kn_argv_push(a, y) < 0))
 		return -1;
-	return y != NULL && z != NULL ? push(a, z) : 0;
+	return y != NULL && z != NULL ? kn_argv_push(a, z) : 0;
 }
 
 static int
@@ -131,13 +131,13 @@ push_all(struct kn_argv *a, const struct kn_bwrap_req *r)
 
 	snprintf(uid, sizeof(uid), "%u", r->policy->identity.uid);
 	snprintf(gid, sizeof(gid), "%u", r->policy->identity.gid);
-	bad |= push(a, r->bwrap);
+	bad |= kn_argv_push(a, r->bwrap);
 	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
-		bad |= push(a, first[i]);
+		bad |= kn_argv_push(a, first[i]);
 	if (has_overlay(r->policy))
 		bad |= push3(a, "--cap-add", "CAP_DAC_OVERRIDE", NULL);
 	if (r->policy->network != KN_NET_HOST)
-		bad |= push(a, "--unshare-net");
+		bad |= kn_argv_push(a, "--unshare-net");
 	bad |= push3(a, "--uid", uid, NULL);
 	bad |= push3(a, "--gid", gid, NULL);
 	bad |= push3(a, "--hostname",
@@ -164,9 +164,9 @@ kn_argv_prepend(
 	int bad = 0;
 
 	for (size_t i = 0; i < n; i++)
-		bad |= push(&b, prefix[i]);
+		bad |= kn_argv_push(&b, prefix[i]);
 	for (size_t i = 0; i < a->n; i++)
-		bad |= push(&b, a->v[i]);
+		bad |= kn_argv_push(&b, a->v[i]);
 	if (bad) {
 		kn_argv_fini(&b);
 		return kn_err_sys(e, KN_EK_HOST, "build the launcher's arguments");
@@ -243,7 +243,7 @@ kn_bwrap_pack(const struct kn_argv *full, int args_fd, struct kn_argv *out,
 		from = end;
 	}
 	for (size_t i = from; i < full->n; i++)
-		if (push(&a, full->v[i]) < 0)
+		if (kn_argv_push(&a, full->v[i]) < 0)
 			goto fail;
 	*out = a;
 	*out_blob = blob;

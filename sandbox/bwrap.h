@@ -30,6 +30,7 @@ struct kn_argv {
 /* -1: out of memory, or more mounts than bwrap takes. */
 int kn_bwrap_argv(const struct kn_bwrap_req *r, struct kn_argv *out, struct kn_err *e);
 void kn_argv_fini(struct kn_argv *a);
+int kn_argv_push(struct kn_argv *a, const char *s); /* a copy; -1: no memory */
 /* Put these before what is there. */
 int kn_argv_prepend(
     struct kn_argv *a, const char *const *prefix, size_t n, struct kn_err *e);

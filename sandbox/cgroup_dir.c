@@ -38,8 +38,8 @@ read_file(int dir_fd, const char *file, char *buf, size_t n)
 
 /* Start time of a process in clock ticks since boot: field 22, counted after the
  * command name, which may contain anything. 0 if it cannot be told. */
-static unsigned long long
-start_time(long pid)
+unsigned long long
+kn_cgroup_dir_start_time(long pid)
 {
 	char path[64], text[TEXT_MAX], *p;
 	unsigned long long v = 0;
@@ -64,7 +64,7 @@ is_dead(long pid, unsigned long long start)
 
 	if (kill((pid_t)pid, 0) < 0 && errno == ESRCH)
 		return true;
-	now = start_time(pid);
+	now = kn_cgroup_dir_start_time(pid);
 	return now != 0 && now != start;
 }
 
@@ -80,7 +80,7 @@ int
 kn_cgroup_dir_name(const uint8_t pool_id[16], char *buf, size_t n)
 {
 	char hex[33];
-	unsigned long long start = start_time((long)getpid());
+	unsigned long long start = kn_cgroup_dir_start_time((long)getpid());
 
 	for (int i = 0; i < 16; i++)
 		snprintf(hex + 2 * i, 3, "%02x", pool_id[i]);

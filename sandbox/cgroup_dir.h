@@ -16,6 +16,8 @@ enum { KN_CGROUP_NAME_MAX = 128 };
 
 /* Name for this process and pool. 0, or -1 if /proc does not tell. */
 int kn_cgroup_dir_name(const uint8_t pool_id[16], char *buf, size_t n);
+/* When a process began, in clock ticks since boot; 0: not known. */
+unsigned long long kn_cgroup_dir_start_time(long pid);
 /* Whether name is one of ours whose owner is dead. */
 bool kn_cgroup_dir_orphan(const char *name);
 

@@ -69,7 +69,7 @@ static const struct {
 	[KN_PROBE_YAMA] = { "yama", "nothing" },
 	[KN_PROBE_AROUND] = { "around", "no worker can be started" },
 	[KN_PROBE_RUNTIMES] = { "container-runtimes",
-	    "nothing: the launcher is bwrap" },
+	    "the launcher oci; bwrap needs none" },
 };
 _Static_assert(sizeof(probes) / sizeof(probes[0]) == KN_PROBE_N, "a row per probe");
 

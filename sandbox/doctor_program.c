@@ -172,7 +172,7 @@ ask_runtimes(struct kn_doctor *d, struct say *x)
 			    number[0] ? number : "?");
 	}
 	kn_doctor_ok(d, KN_PROBE_RUNTIMES, "%s",
-	    text[0] ? text : "none in PATH (not needed by the launcher bwrap)");
+	    text[0] ? text : "none in PATH (the launcher oci needs one, bwrap none)");
 }
 
 void

@@ -113,6 +113,22 @@ runnable(const char *path, const char **out_why)
 	return *out_why == NULL;
 }
 
+bool
+kn_host_find_program(const char *name, char *out, size_t n)
+{
+	static const char *const dirs[] = { "/usr/bin", "/usr/sbin", "/usr/local/bin",
+		"/usr/local/sbin", "/bin", "/sbin" };
+	const char *why;
+
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
+		if (snprintf(out, n, "%s/%s", dirs[i], name) < (int)n &&
+		    runnable(out, &why))
+			return true;
+	if (n > 0)
+		out[0] = '\0';
+	return false;
+}
+
 int
 kn_host_find_bwrap(char *out, size_t n, struct kn_err *e)
 {

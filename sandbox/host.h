@@ -42,4 +42,6 @@ uint64_t kn_host_memory(void);
 /* The bwrap to use: $KNIT_BWRAP if set (absolute), else a fixed search. 0, or -1 with
  * what is wrong and the package to install. */
 int kn_host_find_bwrap(char *out, size_t n, struct kn_err *e);
+/* A program in a directory of the system, never in the caller's PATH. */
+bool kn_host_find_program(const char *name, char *out, size_t n);
 #endif

@@ -16,6 +16,7 @@
 #include "sandbox/idmap.h"
 #include "sandbox/lack.h"
 #include "sandbox/launch_int.h"
+#include "sandbox/place.h"
 
 enum {
 	FEW_BINDS = 16,	  /* not worth a look at the limit */
@@ -206,6 +207,9 @@ build(struct kn_launcher *l, struct kn_err *e)
 {
 	size_t user_n = 0;
 
+	if (l->ops->needs_place &&
+	    kn_place_open(l->pool_id, l->place, sizeof(l->place), e) < 0)
+		return -1;
 	if (l->ops->find(l, e) < 0 || check_ids(l, e) < 0 || raise_nofile(l, e) < 0 ||
 	    kn_bind_resolve(l->policy, &l->binds, e) < 0)
 		return -1;
@@ -274,6 +278,7 @@ kn_launcher_free(struct kn_launcher *l)
 	kn_cgroup_close(l->cgroup);
 	if (l->ops->close != NULL)
 		l->ops->close(l);
+	kn_place_close(l->place);
 	kn_bind_free(l->binds, l->policy->fs.mount_n);
 	for (size_t i = 0; i < l->child_bind_n; i++)
 		free(l->child_paths[i]);

@@ -26,6 +26,7 @@
 #include "ipc/control.h"
 #include "sandbox/caps.h"
 #include "sandbox/idmap.h"
+#include "sandbox/oci_bridge.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8U
@@ -59,6 +60,7 @@ static const char *const step_text[] = {
 	[KN_STEP_FDS] = "arrange descriptors",
 	[KN_STEP_DATA] = "make a file of the root",
 	[KN_STEP_CHDIR] = "enter /",
+	[KN_STEP_BRIDGE] = "wait for the container to fetch its socket",
 	[KN_STEP_RLIMIT] = "set resource limits",
 	[KN_STEP_EXEC] = "execute bwrap",
 };
@@ -327,10 +329,14 @@ kn_child_run(const struct kn_child *c)
 			die(report, KN_STEP_CGROUP, i);
 	if (c->mount_dir != NULL)
 		bring_binds(c);
-	take_identity(c);
+	if (!c->stay)
+		take_identity(c);
 	tie_to_parent(c);
 	if (await_go(c) < 0)
 		die(report, KN_STEP_PARENT, 0);
+	if (c->bridge_fd >= 0 && kn_bridge_start(c->bridge_fd, c->bridge_uid,
+				     c->sock_fd, c->parent_pidfd) < 0)
+		die(report, KN_STEP_BRIDGE, 0);
 	if (arrange_fds(c, report) < 0)
 		die(report, KN_STEP_FDS, 0);
 	report = KN_CHILD_REPORT_FD;
@@ -345,6 +351,6 @@ kn_child_run(const struct kn_child *c)
 	    setrlimit(RLIMIT_NOFILE, &c->nofile) < 0)
 		die(report, KN_STEP_RLIMIT, 0);
 	/* No environment: bwrap's stays readable in the sandbox as /proc/1/environ. */
-	execve(c->path, c->argv, empty);
+	execve(c->path, c->argv, c->envp != NULL ? c->envp : empty);
 	die(report, KN_STEP_EXEC, 0);
 }

@@ -34,6 +34,7 @@ enum kn_launch_step {
 	KN_STEP_FDS,
 	KN_STEP_DATA, /* index: file by content */
 	KN_STEP_CHDIR,
+	KN_STEP_BRIDGE, /* who hands the socket to a container that a daemon starts */
 	KN_STEP_RLIMIT, /* no core files; descriptors as the caller had them */
 	KN_STEP_EXEC,
 	KN_STEP_N
@@ -70,6 +71,10 @@ struct kn_child {
 	size_t data_n;
 	const int *join_fds;
 	size_t join_n;
+	bool stay; /* an engine is run as who we are, and not as the worker's user */
+	char *const *envp; /* NULL: none */
+	int bridge_fd;	   /* oci_bridge.h; -1: the socket is inherited */
+	uint32_t bridge_uid;
 	bool nested; /* uid 0 that is not the machine's, and no other uid to take */
 	bool root;   /* take uid (and gid of the same number) */
 	uint32_t uid;

@@ -4,7 +4,6 @@
  * launcher, each by its own clock, which is exact and which anybody may read; of those
  * that have ended, what their parents were told when they waited for them.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,69 +15,11 @@
 #include "ipc/err.h"
 #include "ipc/fd.h"
 #include "sandbox/launch_int.h"
+#include "sandbox/launch_tree.h"
 
 enum {
-	PROCESSES_MAX = 1 << 16,
 	FIELD_WAITED_USER = 16, /* of /proc/PID/stat; the next one is system */
 };
-
-struct pids {
-	pid_t *v;
-	size_t n, room;
-};
-
-static int
-add(struct pids *p, pid_t pid)
-{
-	if (p->n == p->room) {
-		size_t room = p->room ? 2 * p->room : 64;
-		pid_t *v =
-		    room > PROCESSES_MAX ? NULL : realloc(p->v, room * sizeof *v);
-
-		if (!v)
-			return -1;
-		p->v = v;
-		p->room = room;
-	}
-	p->v[p->n++] = pid;
-	return 0;
-}
-
-static void
-add_children_of(struct pids *p, int tasks_fd, const char *thread)
-{
-	char path[64];
-	KN_OWN_FD int fd = -1;
-	FILE *f;
-	long pid;
-
-	if (snprintf(path, sizeof path, "%s/children", thread) >= (int)sizeof path)
-		return;
-	fd = openat(tasks_fd, path, O_RDONLY | O_CLOEXEC);
-	f = fd >= 0 ? fdopen(fd, "re") : NULL;
-	if (!f)
-		return;
-	fd = -1; /* the stream's */
-	while (fscanf(f, "%ld", &pid) == 1 && add(p, (pid_t)pid) == 0)
-		continue;
-	fclose(f);
-}
-
-static void
-add_children(struct pids *p, pid_t pid)
-{
-	char path[64];
-	const struct dirent *d;
-	DIR *dir;
-
-	snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
-	dir = opendir(path);
-	while (dir && (d = readdir(dir)) != NULL)
-		if (d->d_name[0] != '.')
-			add_children_of(p, dirfd(dir), d->d_name);
-	if (dir)
-		closedir(dir);
-}
 
 /* The fields follow the last ')': a command's name may hold anything. */
 static uint64_t
@@ -120,18 +61,15 @@ int
 kn_launch_cpu_now(
     struct kn_launcher *l, uint32_t w, const struct kn_launched *lw, uint64_t *out_ns)
 {
-	struct pids p = { NULL, 0, 0 };
+	struct kn_tree t;
 	uint64_t sum = 0;
 
 	if (kn_cgroup_cpu_now(l->cgroup, w, out_ns) == 0)
 		return 0;
-	if (lw->proc.pid <= 0 || add(&p, lw->proc.pid) < 0)
-		return -1;
-	for (size_t i = 0; i < p.n; i++) {
-		sum += own_ns(p.v[i]) + waited_ns(p.v[i]);
-		add_children(&p, p.v[i]);
-	}
-	free(p.v);
+	kn_tree_look(&t, lw->proc.pid);
+	for (size_t i = 0; i < t.n; i++)
+		sum += own_ns(t.v[i]) + waited_ns(t.v[i]);
 	*out_ns = sum;
-	return 0;
+	kn_tree_fini(&t);
+	return sum > 0 || lw->proc.pid > 0 ? 0 : -1;
 }

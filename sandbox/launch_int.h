@@ -11,6 +11,7 @@
  *   launch_boot.c     the boot record
  *   launch_layers.c   enforced, degraded, absent, or refused
  *   launch_cpu.c      what a worker has used of the processors
+ *   launch_tree.c     the processes below a launcher
  *   launch_explain.c  a worker that ended before it was ready
  *
  * How to add a kind of launcher. All that workers have in common whatever starts them
@@ -54,7 +55,9 @@ struct kn_launch_sign {
 /* A kind of launcher. What is NULL is not needed. */
 struct kn_launch_ops {
 	const char *name; /* in messages */
-	/* Once, first: l->program is there, and l->place if files are worked with. */
+	bool needs_place; /* l->place is made before find() and removed after close() */
+	bool joins_inside; /* the stub is to join the cgroups, not the launcher */
+	/* Once, first: l->program is there. */
 	int (*find)(struct kn_launcher *l, struct kn_err *e);
 	/* Once, with the binds resolved and, as root, planned: l->argv and l->packed.
 	 */
@@ -87,7 +90,7 @@ struct kn_launch_ops {
 	uint32_t pids_overhead;
 	uint64_t mem_overhead;
 };
-extern const struct kn_launch_ops kn_launch_bwrap, kn_launch_direct;
+extern const struct kn_launch_ops kn_launch_bwrap, kn_launch_oci, kn_launch_direct;
 /* NULL with e: not built. */
 const struct kn_launch_ops *kn_launch_kind(enum kn_launcher_type t, struct kn_err *e);
 
@@ -124,6 +127,7 @@ struct kn_launcher {
 	struct kn_warden *wardens; /* embedded: one per worker */
 	bool swept;	 /* what dead supervisors left; once, beside the first start */
 	bool clone_dies; /* launch_start.c, killed_at_birth() */
+	void *own;	 /* the kind's */
 };
 
 /* Decide each layer, or refuse by name. */

@@ -9,7 +9,7 @@ static const struct {
 	const struct kn_launch_ops *ops; /* NULL: not built */
 } kinds[] = {
 	[KN_LAUNCHER_BWRAP] = { "bwrap", &kn_launch_bwrap },
-	[KN_LAUNCHER_OCI] = { "oci", NULL },
+	[KN_LAUNCHER_OCI] = { "oci", &kn_launch_oci },
 	[KN_LAUNCHER_DIRECT] = { "direct", &kn_launch_direct },
 };
 _Static_assert(sizeof(kinds) / sizeof(kinds[0]) == KN_LAUNCHER_N, "a row each");

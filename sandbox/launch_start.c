@@ -178,7 +178,8 @@ plan(
 	if (kn_cgroup_prepare(l->cgroup, w, memory, pids, e) < 0)
 		return -1;
 	c->join_fds = join;
-	c->join_n = kn_cgroup_join_fds(l->cgroup, w, join, KN_CGROUP_TREES_MAX);
+	if (!l->ops->joins_inside)
+		c->join_n = kn_cgroup_join_fds(l->cgroup, w, join, KN_CGROUP_TREES_MAX);
 	c->path = l->exec;
 	c->argv = l->packed.v;
 	c->parent_pidfd = l->guard.self_pidfd;
@@ -193,7 +194,7 @@ plan(
 	c->root = l->host->root;
 	c->nested = l->host->uid == 0 && !l->host->root && !l->host->host_root;
 	c->uid = l->host->worker_uid_base + w;
-	c->userns_fd = -1;
+	c->userns_fd = c->bridge_fd = -1;
 	if (l->child_bind_n == 0)
 		return 0;
 	if (l->userns[w] < 0 && kn_idmap_open(l->host->uid, l->host->gid, c->uid,
@@ -271,7 +272,9 @@ kn_launch_start(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 	    plan(l, w, &c, join, e) < 0 ||
 	    (l->ops->plan != NULL && l->ops->plan(l, w, &c, e) < 0))
 		goto fail;
-	clone_fd = l->clone_dies ? -1 : kn_cgroup_clone_fd(l->cgroup, w);
+	clone_fd = l->clone_dies || l->ops->joins_inside
+		       ? -1
+		       : kn_cgroup_clone_fd(l->cgroup, w);
 	if (start_child(l, w, &c, clone_fd, &x, &lw, e) < 0)
 		goto fail;
 	if (killed_at_birth(&c, clone_fd)) {

@@ -158,9 +158,13 @@ make_absolute(const struct kn_pdoc *d, struct kn_err *e)
 	json_t *paths = kn_pointer_get(d->root, "/filesystem/task_paths");
 	json_t *pool = kn_pointer_get(d->root, "/pool");
 	const char *module = json_string_value(json_object_get(pool, "module"));
+	json_t *launcher = kn_pointer_get(d->root, "/launcher");
+	const char *rootfs = json_string_value(json_object_get(launcher, "rootfs"));
 	int rc = 0;
 	if (module && *module)
 		rc = json_object_set_new(pool, "module", absolute(d, module));
+	if (rc == 0 && rootfs && *rootfs)
+		rc = json_object_set_new(launcher, "rootfs", absolute(d, rootfs));
 	for (size_t i = 0; i < json_array_size(mounts) && rc == 0; i++) {
 		json_t *m = json_array_get(mounts, i);
 		for (int k = 0; k < 4 && rc == 0; k++) {

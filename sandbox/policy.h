@@ -183,7 +183,9 @@ struct kn_policy {
 		uint32_t abort_ids; /* 0: as many as there can be calls */
 	} pool;
 	enum kn_launcher_type launcher;
-	enum kn_runtime runtime;   /* of OCI */
+	enum kn_runtime runtime; /* of OCI */
+	/* of OCI: an image's name, a directory whose entries are the root; NULL */
+	const char *image, *rootfs;
 	const char *const *prefix; /* argv before the launcher's */
 	size_t prefix_n;
 	uint32_t require, allow_degraded; /* bit per enum kn_layer */

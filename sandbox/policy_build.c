@@ -148,17 +148,51 @@ kn_policy_build_strings(struct kn_pol *p, const char *pointer, const char *const
 	return 0;
 }
 
+static int
+launcher_text(struct kn_pol *p, const char *pointer, const char **out, struct kn_err *e)
+{
+	const char *v = json_string_value(kn_pointer_get(p->doc, pointer));
+
+	*out = v != NULL ? kn_pmem_dup(&p->mem, v, strlen(v), e) : NULL;
+	if (v != NULL && *v == '\0')
+		return kn_pol_fail(p, pointer, e, "is empty");
+	return v != NULL && *out == NULL ? -1 : 0;
+}
+
 /* A key that does nothing is a mistake of who wrote it; not so if a flag has chosen
  * another launcher than the document. */
 static int
-check_launcher(const struct kn_pol *p, struct kn_err *e)
+build_launcher(struct kn_pol *p, struct kn_err *e)
 {
-	const char *chosen = kn_pol_origin(p, "/launcher/type");
+	static const char *const of_oci[] = { "/launcher/runtime", "/launcher/image",
+		"/launcher/rootfs" };
+	struct kn_policy *q = &p->pub;
+	bool engine =
+	    q->runtime == KN_RUNTIME_PODMAN || q->runtime == KN_RUNTIME_DOCKER;
 
-	if (p->pub.launcher != KN_LAUNCHER_OCI && strcmp(chosen, "--launcher") != 0 &&
-	    kn_policy_named(&p->pub, "/launcher/runtime"))
-		return kn_pol_fail(p, "/launcher/runtime", e,
-		    "is of the launcher oci, and /launcher/type is another");
+	if (q->launcher != KN_LAUNCHER_OCI) {
+		bool chosen =
+		    strcmp(kn_pol_origin(p, "/launcher/type"), "--launcher") == 0;
+
+		for (size_t i = 0; i < sizeof of_oci / sizeof *of_oci; i++)
+			if (!chosen && kn_policy_named(q, of_oci[i]))
+				return kn_pol_fail(p, of_oci[i], e,
+				    "is of the launcher oci, and /launcher/type is "
+				    "another");
+		return 0;
+	}
+	if (launcher_text(p, "/launcher/image", &q->image, e) < 0 ||
+	    launcher_text(p, "/launcher/rootfs", &q->rootfs, e) < 0)
+		return -1;
+	if (q->image != NULL && !engine)
+		return kn_pol_fail(p, "/launcher/image", e,
+		    "goes with /launcher/runtime \"podman\" or \"docker\" only");
+	if (q->image != NULL && q->rootfs != NULL)
+		return kn_pol_fail(p, "/launcher/rootfs", e,
+		    "and /launcher/image: one root or the other");
+	if (q->rootfs != NULL && q->fs.root == KN_ROOT_EMPTY)
+		return kn_pol_fail(p, "/launcher/rootfs", e,
+		    "is the root, and /filesystem/root is \"empty\"");
 	return 0;
 }
 
@@ -309,7 +343,7 @@ kn_policy_build(struct kn_pol *p, struct kn_err *e)
 		return -1;
 	/* Each may find something: all of it is told. */
 	int rc = check_whole(p, e);
-	rc |= check_launcher(p, e);
+	rc |= build_launcher(p, e);
 	rc |= build_prefix(p, e);
 	rc |= kn_policy_build_caps(p, e);
 	rc |= build_module(p, e);

@@ -12,7 +12,8 @@
  *   policy_profile.c  foreign seccomp profiles; policy_profile_build.c for this machine
  *   policy_build.c  the merged document -> struct kn_policy
  *   policy_seccomp.c  groups, rules and profile of it
- *   policy_mounts.c mounts of the caller; policy_root.c the system root
+ *   policy_mounts.c mounts of the caller; policy_root.c the system root, or
+ *   policy_rootfs.c another directory in its place
  *   policy_files.h  filesystem.read, write and deny
  *   policy_limits.c sizes, durations, a task's own limits
  *   policy_schema.c the table -> JSON Schema
@@ -205,6 +206,8 @@ struct kn_mount_list {
 };
 int kn_mount_add(
     struct kn_mount_list *l, struct kn_mount m, struct kn_pmem *mem, struct kn_err *e);
+/* The entries of launcher.rootfs, each by itself: nothing is made in it. */
+int kn_policy_rootfs(struct kn_pol *p, struct kn_mount_list *l, struct kn_err *e);
 /* The read-only system directories and a minimal /etc of this machine. */
 int kn_policy_root(struct kn_pol *p, struct kn_mount_list *l, struct kn_err *e);
 

@@ -239,6 +239,10 @@ add_network_files(struct kn_pol *p, struct kn_mount_list *l, struct kn_err *e)
 int
 kn_policy_root(struct kn_pol *p, struct kn_mount_list *l, struct kn_err *e)
 {
+	if (p->pub.rootfs != NULL)
+		return kn_policy_rootfs(p, l, e);
+	if (p->pub.image != NULL)
+		return 0; /* the image's */
 	if (add_bind(p, l, "/usr", "/usr", e) < 0)
 		return -1;
 	for (size_t i = 0; i < sizeof tops / sizeof *tops; i++)

@@ -29,7 +29,6 @@
 #define LIST(p, d) PLAIN(p, KN_KEY_LIST, d)
 #define TEXT(p, d) PLAIN(p, KN_KEY_TEXT, d)
 #define PROFILE(p, d) PLAIN(p, KN_KEY_PROFILE, d)
-#define LATER(p, d) PLAIN(p, KN_KEY_LATER, d)
 #define INT(p, lo, hi, d, ...) \
 	{ \
 		.path = p, .type = KN_KEY_INT, .min = lo, .max = hi, .doc = d, \
@@ -133,8 +132,9 @@ const struct kn_key kn_policy_keys[] = {
 	    "Of type oci: the program that makes containers. \"auto\": the first of "
 	    "runc and crun that is there.",
 	    AT(runtime)),
-	LATER("/launcher/image", ""),
-	LATER("/launcher/rootfs", ""),
+	TEXT("/launcher/image", "Of type oci, podman or docker: whose root it is."),
+	TEXT(
+	    "/launcher/rootfs", "Of type oci: a directory whose entries are the root."),
 	LIST("/launcher/prefix", "A program with its arguments that starts the "
 				 "launcher, as nice or taskset."),
 	TEXT("/launcher/prefix/*", "An argument; the first is the program."),

@@ -1,7 +1,8 @@
 /* sandbox/stub/boot.c: the stub's start, a timeline of privileges.
  *
  *   1. own house: not dumpable, default signals, nothing inherited but the socket
- *   2. boot record and arena: map the slice, seal it, close the arena's descriptor
+ *   2. boot record; in a container of a runtime, cgroups (nest.h); arena: map the
+ * slice, seal it, close the arena's descriptor
  *   3. mounts: are the binds the files the supervisor meant; the template namespace
  *      and, if the policy has a way out, the socket that leads there
  *   4. capabilities down to the one that makes cells, verified
@@ -21,6 +22,7 @@
 
 #include "ipc/err.h"
 #include "sandbox/stub/egress.h"
+#include "sandbox/stub/nest.h"
 #include "sandbox/stub/stub.h"
 #include "sandbox/stub/sys.h"
 
@@ -34,8 +36,8 @@ enum {
 	FLIGHT_RESERVE = 320,
 };
 
-static int
-fail(const struct kn_stub *s, enum kn_boot_step step, int err, const char *what)
+int
+kn_boot_fail(int sock, enum kn_boot_step step, int err, const char *what)
 {
 	struct {
 		struct kn_msg m;
@@ -47,8 +49,14 @@ fail(const struct kn_stub *s, enum kn_boot_step step, int err, const char *what)
 	if (what)
 		out.m.bytes = (uint32_t)kn_err_printable(
 		    out.text, sizeof out.text, what, (int)strnlen(what, 1024));
-	(void)kn_fd_send(s->sock, &out, sizeof out.m + out.m.bytes, NULL, 0, 0);
+	(void)kn_fd_send(sock, &out, sizeof out.m + out.m.bytes, NULL, 0, 0);
 	return -1;
+}
+
+static int
+fail(const struct kn_stub *s, enum kn_boot_step step, int err, const char *what)
+{
+	return kn_boot_fail(s->sock, step, err, what);
 }
 
 /* ---- 1. own house ---- */
@@ -236,6 +244,9 @@ set_mounts(struct kn_stub *s, const struct kn_boot *b)
 	r = kn_mounts_template(&step);
 	if (r < 0)
 		return fail(s, step, r, NULL);
+	r = b->flags & KN_BOOT_NEST ? kn_nest_shut(b, &at) : 0;
+	if (r < 0)
+		return fail(s, KN_BSTEP_PRIVATE, r, at);
 	r = kn_mounts_keep_links(b, &at);
 	if (r < 0)
 		return fail(s, KN_BSTEP_BINDS, r, at);
@@ -330,6 +341,9 @@ set_walls(struct kn_stub *s, const struct kn_boot *b)
 	r = kn_wall_no_new_privs();
 	if (r < 0)
 		return fail(s, KN_BSTEP_NNP, r, NULL);
+	r = b->flags & KN_BOOT_NEST ? kn_nest_die_with_parent() : 0;
+	if (r < 0)
+		return fail(s, KN_BSTEP_NEST, r, "its end with its parent");
 	r = set_limits(s, &what);
 	if (r < 0)
 		return fail(s, KN_BSTEP_RLIMIT, r, what);
@@ -410,6 +424,9 @@ kn_boot_stub(struct kn_stub *s)
 		return fail(s, KN_BSTEP_RECORD, r, NULL);
 	close(fd[KN_BOOT_FD_RECORD]);
 	s->bell = fd[KN_BOOT_FD_BELL];
+	r = b.flags & KN_BOOT_NEST ? kn_nest_join(fd) : 0;
+	if (r < 0)
+		return fail(s, KN_BSTEP_JOIN, r, NULL);
 	if (map_slice(s, &b, fd[KN_BOOT_FD_ARENA]) < 0)
 		return -1;
 	close(fd[KN_BOOT_FD_ARENA]);

@@ -68,6 +68,8 @@ extern const char *const *kn_bare_args;
 /* Start: receive the boot record, build the walls, verify them. 0; or -1 after the
  * failed step was reported: exit. */
 int kn_boot_stub(struct kn_stub *s);
+/* BOOT_FAIL; always -1. */
+int kn_boot_fail(int sock, enum kn_boot_step step, int err, const char *what);
 
 /* Serve until told to stop or until the supervisor is gone. */
 void kn_serve(struct kn_stub *s);

@@ -28,10 +28,10 @@ fi
 ks run --ro-bind "$T/nowhere:/n" -- true
 is $rc 125 "a bind that is not there: refused, not left out (C144)"
 like "$(err)" 'nowhere' "and named (C144)"
-printf '{"version":1,"launcher":{"rootfs":"/x"}}' >"$T/later.json"
+printf '{"version":1,"pool":{"kind":"stream"}}' >"$T/later.json"
 ks run --policy "$T/later.json" -- true
 is $rc 125 "a rule that this version does not know is refused, not dropped"
-like "$(err)" 'launcher/rootfs' "and named"
+like "$(err)" 'pool/kind' "and named"
 if command -v git >/dev/null; then
 	mkdir "$T/tree"
 	(cd "$T/tree" && git init -q . && echo x >f && git add f && git -c user.name=n -c user.email=e commit -qm one) >/dev/null 2>&1

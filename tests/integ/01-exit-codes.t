@@ -74,7 +74,8 @@ single 7 exit "an orphan's status is not taken for the task's (C083)" -- \
 # --dry-run shows the command and starts nothing.
 ks run --dry-run --bind "$T:/t" -- touch /t/made
 is $rc 0 "--dry-run: 0"
-like "$(out)" 'bwrap' "--dry-run: the launch command"
+case ${KNIT_LAUNCHER:-bwrap} in oci:*) command=${KNIT_LAUNCHER#oci:} ;; *) command=bwrap ;; esac
+like "$(out)" "$command" "--dry-run: the launch command"
 like "$(out)" '"version"' "--dry-run: the effective policy"
 ok "--dry-run: nothing was run" test ! -e "$T/made"
 

@@ -130,8 +130,27 @@ def a_worker_of_its_own_for_each_task():
 def a_launcher_is_what_it_says_or_is_refused():
     r = run(doc(launcher={"type": "direct"}), "true")
     want(r.rc == 0 and "without namespaces a task is on the machine itself" in r.err, r)
+    r = run(doc(launcher={"type": "oci", "runtime": "crun"}), "cat", "/proc/self/mountinfo")
+    missing = r.rc == 125 and "oci: no crun in" in r.err
+    want(missing or (r.rc == 0 and "/root / " in r.out), r)
     r = run(doc(launcher={"runtime": "runc"}), "true")
     want(r.rc == 125 and "/launcher/runtime: is of the launcher oci" in r.err, r)
+
+
+@key("/launcher/rootfs")
+def a_directory_is_the_root():
+    d = tempfile.mkdtemp()
+    try:
+        r = run(doc(launcher={"type": "oci", "rootfs": d + "/none"}), "true")
+        want(r.rc == 125 and "/launcher/rootfs: %s/none: No such file" % d in r.err, r)
+    finally:
+        os.rmdir(d)
+
+
+@key("/launcher/image")
+def an_image_goes_with_an_engine():
+    r = run(doc(launcher={"type": "oci", "runtime": "runc", "image": "debian"}), "true")
+    want(r.rc == 125 and "/launcher/image: goes with" in r.err, r)
 
 
 @key("/launcher/prefix", "/launcher/prefix/*")

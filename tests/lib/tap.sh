@@ -1,5 +1,8 @@
 # tests/lib/tap.sh: TAP in POSIX sh, and how to look at a run from outside.
 #
+# KNIT_LAUNCHER=oci:runc runs any script with workers of another launcher; what is said
+# of bwrap alone is then left out by `[ -n "$bwrap" ]`.
+#
 # A script sources it, asserts, and ends with `done_testing`. Each script runs as
 # whoever calls it (root, or an ordinary user), from the top of the checkout, with B
 # the folder of the build. What does not apply to the caller is not counted but told
@@ -43,6 +46,7 @@ if [ ! -x "$KS" ]; then
 fi
 root=
 [ "$(id -u)" = 0 ] && root=1
+case ${KNIT_LAUNCHER:-bwrap} in bwrap) bwrap=1 ;; *) bwrap= ;; esac
 
 T=$(mktemp -d "${TMPDIR:-/tmp}/knit-t.XXXXXX") || exit 1
 mkdir "$T/tmp" "$T/home"
@@ -75,6 +79,10 @@ chmod 666 "$T/pids"
 	;;
 esac\n' $((KNIT_SLOW * 10000)) $((KNIT_SLOW * 1000)) $((KNIT_SLOW * 500)) $((KNIT_SLOW * 40)) \
 		$((KNIT_SLOW * 10000))
+	[ -z "${KNIT_LAUNCHER:-}" ] || printf 'case $1:$2 in
+run:--delegate | run:--connect) ;;
+run:* | serve:*) v=$1; shift; set -- $v --launcher %s "$@" ;;
+esac\n' "$KNIT_LAUNCHER"
 	printf 'exec %s "$@"\n' "$KS_REAL"
 } >"$KS"
 chmod 755 "$T" "$KS"

@@ -78,7 +78,7 @@ files() { # DIR MAXDEPTH
 }
 
 only jansson jansson.h \
-	'sandbox/(policy|export)[a-z_]*\.[ch]|supervisor/(batch|task)[a-z_]*\.[ch]|supervisor/(status|value_json|report[a-z_]*)\.[ch]|cmd/(report[a-z_]*|connect_line)\.[ch]'
+	'sandbox/(policy|export|oci)[a-z_]*\.[ch]|supervisor/(batch|task)[a-z_]*\.[ch]|supervisor/(status|value_json|report[a-z_]*)\.[ch]|cmd/(report[a-z_]*|connect_line)\.[ch]'
 only libseccomp seccomp.h 'sandbox/filter[a-z_]*\.[ch]|cmd/bench_filter\.c'
 only libcap sys/capability.h 'sandbox/caps\.[ch]|sandbox/host\.c'
 

@@ -243,10 +243,55 @@ a_module_is_a_bind_of_its_own(void **state)
 	refused_set("/pool/init=x", PIECES("/pool/init", "module\" only"));
 }
 
+/* Each entry is held and compared as a bind of the caller's; links are made again. */
+static void
+a_directory_as_root_is_its_entries(void **state)
+{
+	char top[] = "/tmp/knit-rootfs.XXXXXX", path[64], set[80];
+	struct kn_policy *p;
+	struct kn_err e = { 0 };
+	(void)state;
+	assert_non_null(mkdtemp(top));
+	for (const char *const *d = (const char *const[]){ "dev", "proc", "opt", NULL };
+	     *d; d++) {
+		snprintf(path, sizeof path, "%s/%s", top, *d);
+		assert_int_equal(mkdir(path, 0755), 0);
+	}
+	snprintf(path, sizeof path, "%s/bin", top);
+	assert_int_equal(symlink("opt/bin", path), 0);
+	snprintf(set, sizeof set, "/launcher/rootfs=%s", top);
+	p = LOAD(SET("/launcher/type=oci"), SET(set));
+	assert_int_equal(p->fs.mount_n, 2);
+	assert_int_equal(mount_at(p, "/bin")->type, KN_MOUNT_SYMLINK);
+	assert_string_equal(mount_at(p, "/bin")->source, "opt/bin");
+	assert_true(mount_at(p, "/opt")->user);
+	assert_false(mount_at(p, "/opt")->writable);
+	kn_policy_free(p);
+	/* A runtime would be led out of the root. */
+	snprintf(path, sizeof path, "%s/dev", top);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(symlink("../outside", path), 0);
+	const struct kn_policy_src src[] = { SET("/launcher/type=oci"), SET(set) };
+	assert_int_equal(kn_policy_load(src, 2, &p, &e), -1);
+	assert_non_null(strstr(e.msg, "its /dev is not a directory"));
+	assert_int_equal(unlink(path), 0);
+	snprintf(path, sizeof path, "%s/bin", top);
+	assert_int_equal(unlink(path), 0);
+	for (const char *const *d = (const char *const[]){ "proc", "opt", "", NULL };
+	     *d; d++) {
+		snprintf(path, sizeof path, "%s/%s", top, *d);
+		assert_int_equal(rmdir(path), 0);
+	}
+	refused_set("/launcher/rootfs=/x", PIECES("/launcher/rootfs", "launcher oci"));
+	refused_set(
+	    "/launcher/runtime=crun", PIECES("/launcher/runtime", "launcher oci"));
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_directory_as_root_is_its_entries),
 		cmocka_unit_test(a_module_is_a_bind_of_its_own),
 		cmocka_unit_test(objects_merge_arrays_append_null_removes_later_wins),
 		cmocka_unit_test(presets_pass_the_check_that_files_must),

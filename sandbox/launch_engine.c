@@ -1,0 +1,185 @@
+/* sandbox/launch_engine.c: workers as containers of podman or docker.
+ *
+ *   <place>/w<N>/container     which engine, and the name of the container
+ *   <place>/w<N>/knit/         docker: the stub's program, and the socket that it
+ *                              fetches its own by (oci_bridge.h)
+ *
+ * The client of the engine is the process that we start and wait for. The container is
+ * not below it, so it is ended by its cgroup where it joined ours, by the end of its
+ * socket, and by the engine, which is told to remove it. Each start has a name of its
+ * own, since a removal may still be under way.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ipc/err.h"
+#include "sandbox/launch_oci_int.h"
+#include "sandbox/oci_bridge.h"
+#include "sandbox/oci_engine.h"
+
+enum { PATH_ROOM = 420, NOTE_MAX = 256 };
+
+extern const char kn_stub_image[], kn_stub_image_end[];
+
+int
+kn_engine_check(const struct kn_launcher *l, struct kn_err *e)
+{
+	const struct kn_oci *o = l->own;
+	bool docker = o->runtime == KN_RUNTIME_DOCKER;
+
+	if (docker && l->policy->image == NULL)
+		return kn_err_set(e, KN_EK_CONFIG,
+		    "/launcher/runtime: docker runs images only: /launcher/image");
+	if (!docker || !l->host->root)
+		return 0;
+	for (size_t i = 0; i < l->policy->fs.mount_n; i++) {
+		const struct kn_bind *b = &l->binds[i];
+
+		if (b->fd < 0 || !b->mount->writable)
+			continue;
+		kn_err_set(e, KN_EK_CONFIG,
+		    "%s: docker shows root's %s as it is, and the worker is another "
+		    "user: it cannot be written to",
+		    b->mount->origin, b->path);
+		kn_err_hint(e, "--launcher oci:podman, or run it as an ordinary user");
+		return -1;
+	}
+	return 0;
+}
+
+int
+kn_engine_command(struct kn_launcher *l, uint32_t w, struct kn_err *e)
+{
+	struct kn_oci *o = l->own;
+	struct kn_oci_worker *x = &o->w[w];
+	const char *place = strrchr(l->place, '/');
+	char root[PATH_ROOM], name[16];
+	const struct kn_engine_req r = { .policy = l->policy,
+		.runtime = o->runtime,
+		.program = l->program,
+		.id = x->id,
+		.pool = place != NULL ? place + 1 : o->pool,
+		.worker = name,
+		.source = o->source,
+		.rootfs = root,
+		.dir = x->dir,
+		.own_userns = !l->host->root && o->runtime == KN_RUNTIME_PODMAN,
+		.uid = l->host->root ? l->host->worker_uid_base + w : l->host->uid,
+		.gid = l->host->root ? l->host->worker_uid_base + w : l->host->gid,
+		.nofile = l->nofile };
+
+	snprintf(root, sizeof(root), "%s/root", l->place);
+	snprintf(name, sizeof(name), "w%u", w);
+	snprintf(x->id, sizeof(x->id), "knit-%s-w%u-%u", o->pool, w, x->starts);
+	kn_argv_fini(&x->argv);
+	if (kn_engine_argv(&r, &x->argv, e) < 0)
+		return -1;
+	return kn_argv_prepend(&x->argv, l->policy->prefix, l->policy->prefix_n, e);
+}
+
+/* For who finds it after us. */
+static int
+note(const struct kn_oci *o, const struct kn_oci_worker *x, struct kn_err *e)
+{
+	char path[PATH_ROOM], text[NOTE_MAX];
+	KN_OWN_FD int fd = -1;
+	int n =
+	    snprintf(text, sizeof(text), "%s %s\n", kn_runtime_name(o->runtime), x->id);
+
+	snprintf(path, sizeof(path), "%s/container", x->dir);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 || write(fd, text, (size_t)n) != n)
+		return kn_err_sys(e, KN_EK_HOST, "write %s", path);
+	return 0;
+}
+
+static int
+make(const struct kn_oci *o, struct kn_oci_worker *x, struct kn_err *e)
+{
+	char dir[PATH_ROOM];
+
+	if (mkdir(x->dir, 0700) < 0)
+		return kn_err_sys(e, KN_EK_HOST, "make %s", x->dir);
+	if (o->runtime == KN_RUNTIME_DOCKER) {
+		snprintf(dir, sizeof(dir), "%s/knit", x->dir);
+		x->bridge = kn_bridge_open(
+		    dir, kn_stub_image, (size_t)(kn_stub_image_end - kn_stub_image), e);
+		if (x->bridge < 0)
+			return -1;
+	}
+	x->made = true;
+	return 0;
+}
+
+int
+kn_engine_plan(struct kn_launcher *l, uint32_t w, struct kn_child *c, struct kn_err *e)
+{
+	struct kn_oci *o = l->own;
+	struct kn_oci_worker *x = &o->w[w];
+
+	if (!x->made && make(o, x, e) < 0)
+		return -1;
+	x->starts++;
+	x->removed = false;
+	if (kn_engine_command(l, w, e) < 0 || note(o, x, e) < 0)
+		return -1;
+	c->argv = x->argv.v;
+	c->stay = true;
+	c->envp = kn_engine_env();
+	c->bridge_fd = x->bridge;
+	c->bridge_uid = l->host->root ? c->uid : l->host->uid;
+	return 0;
+}
+
+void
+kn_engine_kill(const struct kn_launcher *l, uint32_t w)
+{
+	const struct kn_oci *o = l->own;
+	struct kn_oci_worker *x = &o->w[w];
+
+	if (x->starts == 0 || x->removed)
+		return;
+	x->removed = true;
+	kn_engine_remove(o->runtime, l->program, x->id);
+}
+
+static void
+remove_noted(const char *path)
+{
+	static const enum kn_runtime engines[] = { KN_RUNTIME_PODMAN,
+		KN_RUNTIME_DOCKER };
+	KN_OWN_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	char text[NOTE_MAX], program[256], word[16], id[96];
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+	if (sscanf(text, "%15s %95s", word, id) != 2 || strncmp(id, "knit-", 5) != 0)
+		return;
+	for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++)
+		if (strcmp(word, kn_runtime_name(engines[i])) == 0 &&
+		    kn_host_find_program(word, program, sizeof(program)))
+			kn_engine_remove(engines[i], program, id);
+}
+
+void
+kn_engine_left(const char *place)
+{
+	char path[PATH_ROOM];
+	struct dirent *de;
+	DIR *d = opendir(place);
+
+	while (d != NULL && (de = readdir(d)) != NULL)
+		if (de->d_name[0] == 'w' &&
+		    snprintf(path, sizeof(path), "%s/%s/container", place, de->d_name) <
+			(int)sizeof(path))
+			remove_noted(path);
+	if (d != NULL)
+		closedir(d);
+}

@@ -1,0 +1,195 @@
+/* sandbox/place.c: see place.h. */
+#include "sandbox/place.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ipc/err.h"
+#include "ipc/fd.h"
+#include "sandbox/cgroup_dir.h"
+
+enum {
+	DEPTH_MAX = 100, /* of directories in it, and of descriptors held */
+	TRIES = 16,	 /* the base may be removed by who leaves as we come */
+	BASE_MAX = 160
+};
+
+/* The name of the base; as root, workers of other uids pass through it. */
+static int
+base_name(char *out, size_t n, mode_t *out_mode, struct kn_err *e)
+{
+	const char *run = getenv("XDG_RUNTIME_DIR"), *tmp = getenv("TMPDIR");
+	uid_t uid = geteuid();
+	int len;
+
+	*out_mode = uid == 0 ? 0711 : 0700;
+	if (tmp == NULL || *tmp != '/')
+		tmp = "/tmp";
+	if (uid == 0 && access("/run", W_OK) == 0)
+		len = snprintf(out, n, "/run/knit-sandbox");
+	else if (uid == 0)
+		len = snprintf(out, n, "/tmp/knit-sandbox-0");
+	else if (run != NULL && *run == '/' && access(run, W_OK) == 0)
+		len = snprintf(out, n, "%s/knit-sandbox", run);
+	else
+		len = snprintf(out, n, "%s/knit-sandbox-%u", tmp, (unsigned)uid);
+	if (len >= (int)n)
+		return kn_err_set(e, KN_EK_HOST,
+		    "the path of our private directory would be longer than %zu bytes "
+		    "(XDG_RUNTIME_DIR, TMPDIR)",
+		    n - 1);
+	return 0;
+}
+
+/* Somebody else may have made it before us, where others can. */
+static int
+check_base(const char *base, struct kn_err *e)
+{
+	struct stat st;
+
+	if (lstat(base, &st) < 0)
+		return kn_err_sys(e, KN_EK_HOST, "look at %s", base);
+	if (S_ISDIR(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 022) == 0)
+		return 0;
+	kn_err_set(e, KN_EK_HOST,
+	    "%s: not a directory of ours that only we can write to", base);
+	kn_err_hint(e, "remove it, or set XDG_RUNTIME_DIR");
+	return -1;
+}
+
+int
+kn_place_open(const uint8_t pool_id[16], char *path, size_t n, struct kn_err *e)
+{
+	char base[BASE_MAX], name[KN_CGROUP_NAME_MAX];
+	mode_t mode, mask;
+	int r = -1;
+
+	if (base_name(base, sizeof base, &mode, e) < 0)
+		return -1;
+	if (kn_cgroup_dir_name(pool_id, name, sizeof name) < 0)
+		return kn_err_set(e, KN_EK_HOST, "/proc does not tell who we are");
+	if (snprintf(path, n, "%s/%s", base, name) >= (int)n) {
+		path[0] = '\0';
+		return kn_err_set(e, KN_EK_HOST, "%s: too long a path", base);
+	}
+	mask = umask(0);
+	for (int i = 0; r < 0 && i < TRIES; i++) {
+		if (mkdir(base, mode) < 0 && errno != EEXIST)
+			break;
+		r = mkdir(path, mode);
+		if (r < 0 && errno != ENOENT)
+			break;
+	}
+	umask(mask);
+	if (r < 0) {
+		kn_err_sys(e, KN_EK_HOST, "make the directory %s", path);
+		path[0] = '\0';
+		return -1;
+	}
+	if (check_base(base, e) == 0)
+		return 0;
+	rmdir(path);
+	path[0] = '\0';
+	return -1;
+}
+
+static int
+empty_fd(int fd_own, dev_t dev, int depth)
+{
+	DIR *d = fdopendir(fd_own);
+	struct dirent *de;
+	int rc = 0;
+
+	if (d == NULL) {
+		close(fd_own);
+		return -1;
+	}
+	while ((de = readdir(d)) != NULL) {
+		struct stat st;
+		int fd;
+
+		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
+			continue;
+		if (unlinkat(dirfd(d), de->d_name, 0) == 0)
+			continue;
+		fd = depth > 0 ? openat(dirfd(d), de->d_name,
+				     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+			       : -1;
+		if (fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == dev)
+			empty_fd(fd, dev, depth - 1);
+		else
+			kn_fd_close(&fd);
+		if (unlinkat(dirfd(d), de->d_name, AT_REMOVEDIR) < 0)
+			rc = -1;
+	}
+	closedir(d);
+	return rc;
+}
+
+int
+kn_place_empty(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		kn_fd_close(&fd);
+		return -1;
+	}
+	return empty_fd(fd, st.st_dev, DEPTH_MAX);
+}
+
+/* The base of a place, without the last slash. */
+static int
+base_of(const char *path, char *base, size_t n)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (slash == NULL || (size_t)(slash - path) >= n)
+		return -1;
+	memcpy(base, path, (size_t)(slash - path));
+	base[slash - path] = '\0';
+	return 0;
+}
+
+void
+kn_place_close(const char *path)
+{
+	char base[BASE_MAX];
+
+	if (path[0] == '\0' || base_of(path, base, sizeof base) < 0)
+		return;
+	kn_place_empty(path);
+	rmdir(path);
+	rmdir(base);
+}
+
+unsigned
+kn_place_sweep(const char *path, void (*leave)(const char *dir))
+{
+	char base[BASE_MAX], dir[BASE_MAX + KN_CGROUP_NAME_MAX];
+	struct dirent *de;
+	unsigned n = 0;
+	DIR *d;
+
+	if (base_of(path, base, sizeof base) < 0 || (d = opendir(base)) == NULL)
+		return 0;
+	while ((de = readdir(d)) != NULL) {
+		if (!kn_cgroup_dir_orphan(de->d_name) ||
+		    snprintf(dir, sizeof dir, "%s/%s", base, de->d_name) >=
+			(int)sizeof dir)
+			continue;
+		if (leave != NULL)
+			leave(dir);
+		kn_place_empty(dir);
+		n += rmdir(dir) == 0;
+	}
+	closedir(d);
+	return n;
+}

@@ -1,0 +1,31 @@
+/* sandbox/place.h: a private directory of a pool for what a launcher has to find by
+ * name: bundles, a root to mount on, a runtime's own state.
+ *
+ *   <base>/knit-<pool id>-<pid>-<start time>-<pid namespace>/...
+ *
+ * base is /run/knit-sandbox for root, knit-sandbox in $XDG_RUNTIME_DIR for others, or
+ * else knit-sandbox-<uid> in $TMPDIR or /tmp; ours, and writable by nobody else, or it
+ * is not used. It is gone when the last pool has gone. The name tells whose a
+ * directory is (sandbox/cgroup_dir.h), so that what a dead supervisor left is known.
+ */
+#ifndef KN_SANDBOX_PLACE_H
+#define KN_SANDBOX_PLACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct kn_err;
+
+/* Make it; path: absolute. */
+int kn_place_open(const uint8_t pool_id[16], char *path, size_t n, struct kn_err *e);
+/* Remove it with all that is in it, and the base if nothing else is there. "": nothing
+ * is done. */
+void kn_place_close(const char *path);
+/* Empty a directory: no link is followed, no other file system entered. 0, or -1 with
+ * errno and as much removed as could be. */
+int kn_place_empty(const char *path);
+/* For each directory beside `path` whose supervisor is dead: leave(its path), then it
+ * is removed. Returns how many. */
+unsigned kn_place_sweep(const char *path, void (*leave)(const char *dir));
+
+#endif

@@ -1,0 +1,9 @@
+/* sandbox/stub/bridge.h: our end of the private socket, where it is not inherited. */
+#ifndef KN_STUB_BRIDGE_H
+#define KN_STUB_BRIDGE_H
+
+/* Fetch it from the socket at `path`, check what it is, and put it where the stub looks
+ * for it. 0 or a negative errno: there is nobody to tell. */
+int kn_bridge_fetch(const char *path);
+
+#endif

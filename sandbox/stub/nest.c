@@ -1,0 +1,244 @@
+/* sandbox/stub/nest.c: see nest.h. */
+#include "sandbox/stub/nest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "sandbox/stub/sys.h"
+#include "sandbox/stub/text.h"
+
+#ifndef SYS_mount_setattr
+#define SYS_mount_setattr 442
+#endif
+#ifndef CLONE_NEWCGROUP
+#define CLONE_NEWCGROUP 0x02000000
+#endif
+
+/* Whose files these are was checked when they were opened: by who may move us. */
+int
+kn_nest_join(int fd[KN_BOOT_FD_N])
+{
+	for (int i = KN_BOOT_FD_JOIN; i <= KN_BOOT_FD_JOIN_LAST; i++) {
+		long r;
+
+		if (fd[i] < 0)
+			continue;
+		r = KN_SYS3(SYS_write, fd[i], "0", 1);
+		kn_sys_close_at(&fd[i]);
+		if (r != 1)
+			return r < 0 ? (int)r : -EIO;
+	}
+	return (int)KN_SYS1(SYS_unshare, CLONE_NEWCGROUP);
+}
+
+static int
+put(const char *path, const char *text, size_t n)
+{
+	int fd = kn_sys_openat(AT_FDCWD, path, O_WRONLY | O_CLOEXEC, 0);
+	long r;
+
+	if (fd < 0)
+		return fd;
+	r = KN_SYS3(SYS_write, fd, text, n);
+	kn_sys_close(fd);
+	return r == (long)n ? 0 : r < 0 ? (int)r : -EIO;
+}
+
+static int
+put_map(const char *path, uint32_t inside, uint32_t outside)
+{
+	char buf[48];
+	struct kn_text t = { buf, sizeof buf, 0 };
+
+	kn_text_u64(&t, inside);
+	kn_text_str(&t, " ");
+	kn_text_u64(&t, outside);
+	kn_text_str(&t, " 1\n");
+	return put(path, buf, t.n);
+}
+
+static int
+put_all(uint32_t uid, uint32_t gid, uint32_t from_uid, uint32_t from_gid,
+    const char **out_what)
+{
+	int r;
+
+	*out_what = "/proc/self/setgroups";
+	r = put("/proc/self/setgroups", "deny", 4);
+	if (r < 0)
+		return r;
+	*out_what = "/proc/self/uid_map";
+	r = put_map("/proc/self/uid_map", uid, from_uid);
+	if (r < 0)
+		return r;
+	*out_what = "/proc/self/gid_map";
+	r = put_map("/proc/self/gid_map", gid, from_gid);
+	if (r < 0)
+		return r;
+	*out_what = "/proc/sys/user/max_user_namespaces";
+	return put("/proc/sys/user/max_user_namespaces", "0", 1);
+}
+
+/* Over the exec, which takes them from who is not uid 0. */
+static int
+keep_caps(void)
+{
+	const uint32_t keep =
+	    1u << CAP_SYS_ADMIN | 1u << CAP_SETPCAP | 1u << CAP_DAC_OVERRIDE;
+	struct __user_cap_header_struct h = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct d[2] = { { keep, keep, keep }, { 0, 0, 0 } };
+	long r = KN_SYS2(SYS_capset, &h, d);
+
+	for (int cap = 0; r == 0 && cap < 32; cap++)
+		if (keep >> cap & 1)
+			r = KN_SYS5(
+			    SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0);
+	return (int)r;
+}
+
+int
+kn_nest(const char *const *args, const char **out_what)
+{
+	static char *const none[] = { NULL };
+	uint32_t from_uid = (uint32_t)KN_SYS0(SYS_geteuid);
+	uint32_t from_gid = (uint32_t)KN_SYS0(SYS_getegid);
+	size_t used;
+	uint64_t uid, gid;
+	int r;
+
+	*out_what = "arguments";
+	for (int i = 2; i < 5; i++)
+		if (!args[i])
+			return -EINVAL;
+	uid = kn_text_number(args[2], strlen(args[2]), &used);
+	gid = kn_text_number(args[3], strlen(args[3]), &used);
+	r = (int)KN_SYS1(SYS_unshare, CLONE_NEWUSER);
+	*out_what = "the container lets nobody make a user namespace";
+	if (r < 0)
+		return r;
+	/* Not dumpable, our own files in /proc belong to the root above. */
+	KN_SYS5(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
+	r = put_all((uint32_t)uid, (uint32_t)gid, from_uid, from_gid, out_what);
+	if (r < 0)
+		return r;
+	*out_what = "capabilities in it";
+	r = keep_caps();
+	if (r < 0)
+		return r;
+	*out_what = args[4];
+	return (int)KN_SYS3(SYS_execve, args[4], args + 4, none);
+}
+
+/* ---- what is writable ---- */
+
+static bool
+is_at_or_below(const char *path, const char *folder)
+{
+	size_t n = strlen(folder);
+
+	return !strncmp(path, folder, n) && (path[n] == '/' || !path[n]);
+}
+
+static bool
+may_be_written(const struct kn_boot *b, const char *at)
+{
+	/* Covered by each cell; devices are no files of ours. */
+	static const char *const own[] = { "/proc", "/tmp", "/task", "/dev/shm",
+		"/dev/pts", "/dev/null", "/dev/zero", "/dev/full", "/dev/random",
+		"/dev/urandom", "/dev/tty", "/dev/console" };
+
+	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+		if (!strcmp(at, own[i]))
+			return true;
+	for (uint32_t i = 0; i < b->bind_n; i++)
+		if (b->binds[i].writable && is_at_or_below(at, b->binds[i].at))
+			return true;
+	return false;
+}
+
+/* The next word of a line, ended by NUL; "\\040" is a blank. */
+static char *
+word(char **at)
+{
+	char *from = *at, *to = from, *start = from;
+
+	while (*from && *from != ' ') {
+		if (from[0] == '\\' && from[1] && from[2] && from[3]) {
+			*to++ = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 |
+				       (from[3] - '0'));
+			from += 4;
+		} else {
+			*to++ = *from++;
+		}
+	}
+	*at = *from ? from + 1 : from;
+	*to = '\0';
+	return start;
+}
+
+/* A line of mountinfo: id, parent, device, root, point, options. */
+static int
+shut_one(const struct kn_boot *b, char *line, const char **out_what)
+{
+	const struct {
+		uint64_t set, clear, propagation, userns_fd;
+	} attr = { .set = MOUNT_ATTR_RDONLY };
+	char *at, *options;
+
+	for (int i = 0; i < 4; i++)
+		(void)word(&line);
+	at = word(&line);
+	options = word(&line);
+	if (strncmp(options, "rw", 2) != 0 || may_be_written(b, at))
+		return 0;
+	*out_what = at;
+	return (int)KN_SYS5(SYS_mount_setattr, AT_FDCWD, at, 0, &attr, sizeof attr);
+}
+
+int
+kn_nest_shut(const struct kn_boot *b, const char **out_what)
+{
+	static char buf[16 * 1024];
+	int fd =
+	    kn_sys_openat(AT_FDCWD, "/proc/self/mountinfo", O_RDONLY | O_CLOEXEC, 0);
+	size_t have = 0;
+	long r = fd;
+
+	*out_what = "/proc/self/mountinfo";
+	while (
+	    fd >= 0 && (r = kn_sys_read(fd, buf + have, sizeof buf - 1 - have)) > 0) {
+		char *line = buf, *end;
+
+		have += (size_t)r;
+		buf[have] = '\0';
+		for (; (end = memchr(line, '\n', have - (size_t)(line - buf))) != NULL;
+		     line = end + 1) {
+			*end = '\0';
+			r = shut_one(b, line, out_what);
+			if (r < 0) {
+				kn_sys_close(fd);
+				return (int)r;
+			}
+		}
+		have -= (size_t)(line - buf);
+		memmove(buf, line, have);
+		if (have == sizeof buf - 1) {
+			r = -E2BIG;
+			break;
+		}
+	}
+	kn_sys_close(fd);
+	return (int)r;
+}
+
+int
+kn_nest_die_with_parent(void)
+{
+	return (int)KN_SYS5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+}

@@ -1,0 +1,127 @@
+#!/bin/sh
+# 51-oci.t: workers as containers of a runtime: the same walls, and nothing left. Any
+# other script runs so with KNIT_LAUNCHER=oci:runc (tests/lib/tap.sh).
+. "$(dirname "$0")/../lib/tap.sh"
+
+ks run --launcher oci:rnuc -- true
+is $rc 125 "a runtime that nobody knows: refused"
+like "$(err)" '--launcher: .*"rnuc"; did you mean "runc"' "and the nearest is named"
+runtime=
+for dir in /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin; do
+	for name in crun runc; do
+		[ -x "$dir/$name" ] && runtime=$name
+	done
+done
+case ${KNIT_LAUNCHER:-} in oci:*) runtime=${KNIT_LAUNCHER#oci:} ;; esac
+if [ -z "$runtime" ]; then
+	ks run --launcher oci -- true
+	is $rc 125 "no runtime: refused"
+	one_clear_line 'no runc or crun in' "no runtime"
+	skip "neither runc nor crun here" "workers in containers"
+	done_testing
+fi
+oci="--launcher oci:$runtime"
+left_before
+
+# ---- the same walls as under bwrap ----
+# shellcheck disable=SC2086
+ks run $oci --report "$T/report" -- sh -c 'id -u; hostname; cat /proc/self/uid_map | tr -s " "; grep -c . /proc/net/dev
+	for s in user pid mnt ipc uts cgroup net; do readlink /proc/self/ns/$s; done
+	grep -E "^(CapBnd|CapPrm|NoNewPrivs|Seccomp):" /proc/self/status'
+is "$rc" 0 "a task in a container"
+like "$(out | sed -n 1,2p | tr '\n' ' ')" '^1000 sandbox ' "it is who the policy says, on a host of that name"
+like "$(out | sed -n 3p)" '^ 1000 0 1$' "in a user namespace of the worker's own, below the container's"
+is "$(out | sed -n 4p)" 3 "with an empty network"
+is "$(out | grep -c "$(for s in user pid mnt ipc uts cgroup net; do readlink /proc/self/ns/$s; done | tr '\n' '|' | sed 's/|$//; s/[][]/\\&/g; s/|/\\|/g')")" 0 \
+	"no namespace is the machine's"
+is "$(out | tail -n 4 | tr -s '\t\n' '  ')" "CapPrm: 0000000000000000 CapBnd: 0000000000000000 NoNewPrivs: 1 Seccomp: 2 " \
+	"no capability, no new ones, a filter"
+ks run --report "$T/report.bwrap" -- true
+is "$(js "$T/report" 'L[0]["layers"]')" "$(js "$T/report.bwrap" 'L[0]["layers"]')" "the layers are those of bwrap"
+ks run $oci -- sh -c 'for d in / /usr /etc /dev /proc /etc/passwd; do touch "$d/x" 2>/dev/null || touch "$d" 2>/dev/null && echo "wrote $d"; done
+	for d in /tmp /dev/shm /task; do echo x >"$d/x" || echo "no $d"; done; unshare -U true 2>/dev/null && echo namespace; true'
+is "$rc $(out)" "0 " "nothing of the system is writable, its own places are, and no namespace is to be had"
+mkdir "$T/tree" "$T/tree/secret"
+echo mine >"$T/tree/f"
+echo denied >"$T/tree/secret/g"
+echo denied >"$T/tree/.env"
+[ -z "$root" ] || chmod 700 "$T/tree"
+ks run $oci --bind "$T/tree:/w" --set "/filesystem/deny=[\"$T/tree/secret\",\"$T/tree/.env\"]" -- \
+	sh -c 'cat /w/f; echo new >/w/n; cat /w/secret/g /w/.env 2>/dev/null; ls /w/secret 2>/dev/null; true'
+is "$rc $(out)" "0 mine" "binds are shown, what is denied in them is not"
+is "$(cat "$T/tree/n") $(stat -c %u "$T/tree/n")" "new $(id -u)" "what is written there is the caller's"
+if cgroup_granted; then
+	ks run $oci --pids 7 -- "$PY" -S -c 'import os, time
+n = 0
+try:
+    while True:
+        if not os.fork(): time.sleep(60)
+        n += 1
+except OSError: print(n, flush=True)
+os._exit(0)'
+	is "$(out)" 6 "a limit of processes counts the task's, not the runtime's"
+	ks run $oci --memory 64M -- "$PY" -S -c 'bytearray(200 << 20)'
+	is $rc 137 "a limit of memory"
+	like "$(err)" '^knit-sandbox: memory:' "and it is named"
+else
+	not_here "no cgroups are granted"
+fi
+
+# ---- a root of one's own ----
+mkdir "$T/rootfs" "$T/rootfs/dev" "$T/rootfs/etc"
+ln -s usr/bin "$T/rootfs/bin"
+[ ! -L /lib64 ] || cp -P /lib /lib64 "$T/rootfs/"
+echo mark >"$T/rootfs/etc/mark"
+chmod -R a+rX "$T/rootfs"
+(cd "$T/rootfs" && find . | sort) >"$T/before"
+if [ -L /bin ]; then
+	ks run $oci --set "/launcher/rootfs=$T/rootfs" --ro-bind /usr -- sh -c 'cat /etc/mark; ls /etc; touch /etc/x 2>/dev/null || echo no'
+	is "$rc $(out | tr '\n' ' ')" "0 mark mark no " "launcher.rootfs is the root, read-only"
+else
+	skip "no merged /usr here" "launcher.rootfs is the root, read-only"
+fi
+is "$(cd "$T/rootfs" && find . | sort)" "$(cat "$T/before")" "and nothing is made in it"
+rmdir "$T/rootfs/dev"
+mkdir "$T/outside"
+ln -s ../outside "$T/rootfs/dev"
+ks run $oci --set "/launcher/rootfs=$T/rootfs" -- true
+is "$rc $(ls "$T/outside")" "125 " "a root whose /dev is a link: refused, and nothing is made outside (C003)"
+
+# ---- its end ----
+ks run $oci --dry-run -- true
+like "$(out | tr '\n' ' ')" "$runtime --root .* run --preserve-fds=2 --bundle .* knit-[0-9a-f]{32}-w0" "--dry-run shows the command"
+left_after "after runs in containers"
+place=${XDG_RUNTIME_DIR:-/run}/knit-sandbox
+[ -z "$root" ] || place=/run/knit-sandbox
+mine() { # our pools' directories
+	for d in "$place"/knit-*; do
+		grep -qx "$(echo "${d##*/}" | cut -d- -f3)" "$T/pids" && echo "$d"
+	done
+}
+is "$(mine)" "" "no bundle is left"
+printf '{"id":"a","argv":["sleep","60"]}\n' >"$T/tasks"
+# shellcheck disable=SC2086
+"$KS" run $oci --workers 1 --tasks "$T/tasks" >/dev/null 2>"$T/err" &
+sup=$!
+stub=
+t_try=0
+while [ -z "$stub" ] && [ $t_try -lt 400 ]; do
+	pause 50
+	t_try=$((t_try + 1))
+	stub=$(ps -eo pid,ppid,args | awk -v p=$sup '{ parent[$1] = $2; args[$1] = $0 }
+		END { for (c in args) if (args[c] ~ /sleep 60$/) for (x = c; x in parent; x = parent[x]) if (x == p) print c }')
+done
+ok "a task runs in a container" test -n "$stub"
+like "$(for d in $(mine); do ls "$d"/w0/state; done)" '^knit-[0-9a-f]{32}-w0$' "the container is named after the pool"
+kill -9 $sup
+wait $sup 2>/dev/null
+t_try=0
+while [ -n "$stub" ] && [ -d "/proc/$stub" ] && [ $t_try -lt 200 ]; do
+	pause 50
+	t_try=$((t_try + 1))
+done
+ok "a killed supervisor takes it along" test ! -d "/proc/${stub:-0}"
+ks run $oci -- true
+is "$rc $(mine)" "0 " "the next start removes what it left"
+left_after "after a killed supervisor and another start"
+done_testing
