@@ -89,21 +89,21 @@ try_tree(const struct kn_cgroup_tree *t, struct done *x)
 	unlinkat(t->pool_fd, "t", AT_REMOVEDIR);
 }
 
-static int
-ask_cgroups(const struct kn_doctor *d, void *shared)
+/* In this very process: a child beside it, and the group that systemd or a container
+ * has given to us alone would have two in it, and hand out nothing. */
+static void
+ask_cgroups(struct done *x)
 {
 	struct kn_cgroup_tree tree[KN_CGROUP_TREES_MAX];
 	struct kn_cgroup_where w;
-	struct done *x = shared;
 	char name[KN_CGROUP_NAME_MAX];
 	uint8_t id[16];
 	size_t n;
 
-	(void)d;
 	if (kn_cgroup_where(&w, NULL) < 0 ||
 	    getrandom(id, sizeof(id), 0) != (ssize_t)sizeof(id) ||
 	    kn_cgroup_dir_name(id, name, sizeof(name)) < 0)
-		return 0;
+		return;
 	n = kn_cgroup_trees_open(&w, name, true, true, tree);
 	for (size_t i = 0; i < n; i++)
 		try_tree(&tree[i], x);
@@ -112,7 +112,6 @@ ask_cgroups(const struct kn_doctor *d, void *shared)
 		    &tree[i], kn_clock_after_ms(kn_clock_now(), GONE_MS));
 	x->trees = (int)n;
 	x->asked = true;
-	return 0;
 }
 
 /* What depends on where things are mounted, and on who asks. */
@@ -138,7 +137,8 @@ name_fix(struct kn_doctor *d, enum kn_probe p)
 	}
 	if (f->cause == KN_LACK_CGROUP_READONLY && f->who != KN_WHO_CONTAINER) {
 		kn_cgroup_remount(line, sizeof(line));
-	} else if (f->cause == KN_LACK_CGROUP_DENIED && !root) {
+	} else if (f->cause == KN_LACK_CGROUP_DENIED && !root &&
+		   f->who != KN_WHO_CONTAINER) {
 		if (dir != NULL && access(bus, F_OK) == 0) {
 			snprintf(f->fix, sizeof(f->fix), "knit-sandbox run --delegate");
 			f->who = KN_WHO_CALLER;
@@ -176,11 +176,10 @@ say(struct kn_doctor *d, enum kn_probe p, const struct done *x, bool can,
 void
 kn_doctor_cgroup(struct kn_doctor *d)
 {
-	struct done none = { 0 }, *x = kn_doctor_share(sizeof(*x));
-	const struct done *y = x != NULL ? x : &none;
+	struct done done = { 0 };
+	const struct done *y = &done;
 
-	if (x != NULL)
-		kn_doctor_child(d, ask_cgroups, x);
+	ask_cgroups(&done);
 	say(d, KN_PROBE_CG_MEMORY, y, y->memory, "limits memory");
 	say(d, KN_PROBE_CG_PIDS, y, y->pids, "limits processes");
 	say(d, KN_PROBE_CG_CPU, y, y->cpu, "counts CPU time");
@@ -189,5 +188,4 @@ kn_doctor_cgroup(struct kn_doctor *d)
 	kn_doctor_ok(d, KN_PROBE_CG_CPU_MAX, "%s",
 	    y->cpu_max ? "limits processors"
 		       : "none here: limits.task.cpus is refused, all else is not");
-	kn_doctor_unshare(x, sizeof(*x));
 }

@@ -55,7 +55,7 @@ static const struct {
 	    "a system call filter around it refuses what makes user namespaces",
 	    "the seccomp profile of what it runs in",
 	    { [ROOT] = "start it outside, or let that profile allow unshare, clone, "
-		       "clone3, mount, umount2 and pivot_root",
+		       "clone3, mount, umount2, pivot_root and sethostname",
 		OPEN } },
 	[KN_LACK_FILTER_NEWER] = { "filter-newer",
 	    "a system call filter around it does not know a call that the kernel has",
@@ -201,7 +201,11 @@ static const struct {
 		[PODMAN] = "podman run --security-opt unmask=/sys/fs/cgroup" } },
 	[KN_LACK_CGROUP_DENIED] = { "cgroup-denied",
 	    "no cgroup is delegated to this user", "the modes of its cgroup",
-	    { [ROOT] = DELEGATE, [CALLER] = DELEGATE } },
+	    { [ROOT] = DELEGATE,
+		[CALLER] = DELEGATE,
+		/* (a container's group belongs to its root, who is that user) */
+		[PODMAN] = "as an ordinary user, and without --user: podman run "
+			   "--security-opt unmask=ALL" } },
 	[KN_LACK_CGROUP_CONTROLLER] = { "cgroup-controller",
 	    "the controller is not handed down to this process's cgroup",
 	    "the cgroup above", { [ROOT] = DELEGATE, [CALLER] = DELEGATE } },

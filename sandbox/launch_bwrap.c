@@ -109,6 +109,7 @@ static const struct kn_launch_sign signs[] = {
 	{ "setting up gid map", true, true, KN_LACK_USERNS_OTHER },
 	{ "max_user_namespaces", true, true, KN_LACK_USERNS_OTHER },
 	{ "unshare", true, true, KN_LACK_USERNS_OTHER },
+	{ "Can't set hostname", true, true, KN_LACK_USERNS_OTHER },
 	{ "Can't mount proc", true, false, KN_LACK_PROC_MASKED },
 	{ "loopback:", true, false, KN_LACK_LOOPBACK },
 	{ "Failed to make / slave", true, false, KN_LACK_MOUNT },

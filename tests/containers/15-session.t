@@ -28,6 +28,10 @@ rm -f "$T/report"
 watched $scope -p Delegate=yes "$KS" run --memory 64M --report "$T/report" -- python3 -S -c "$hog"
 is "$rc $(verdict)" "137 memory" "alone in a scope with Delegate=yes: a limit of memory is enforced"
 rm -f "$T/report"
+# shellcheck disable=SC2086
+watched $scope -p Delegate=yes "$KS" doctor --json
+is "$(js "$T/out" '{p["status"] for p in L[0]["probes"] if p["probe"].startswith("cgroup-")}')" "{'ok'}" \
+	"alone in a scope with Delegate=yes: doctor says so"
 # And not alone, which leaves nothing to be had.
 # shellcheck disable=SC2086
 watched $scope -p Delegate=yes sh -c '"$@"; exit $?' sh "$KS" run --memory 64M -- true

@@ -3,6 +3,7 @@
 # with docker, with podman as root and as an ordinary user, and with systemd. The image's
 # base is that of this machine, and the program in it the one that is tested.
 . "$(dirname "$0")/../lib/tap.sh"
+S=/scratch/lab
 . "$t_top/tests/containers/places.sh"
 cd "$t_top" || exit 1
 mkdir -p "$T/page"

@@ -9,12 +9,14 @@ as_user() { # COMMAND-LINE
 	su - $user -c "$1"
 }
 
-# What containers are given so that a sandbox can be made in them; never --privileged.
-# It is what `doctor` says in a container without.
-flags_docker="--user 1000 --security-opt seccomp=unconfined --security-opt apparmor=unconfined
+# What containers are given so that a sandbox can be made in them; never --privileged, and
+# a profile, which prepare() writes. It is what `doctor` says in a container without. In a
+# container of a user's podman its root is that user, who owns the container's groups.
+profile=$S/profile.json
+flags_docker="--user 1000 --security-opt seccomp=$profile --security-opt apparmor=unconfined
 --security-opt systempaths=unconfined"
-flags_podman="--user 1000 --security-opt seccomp=unconfined --security-opt unmask=ALL"
-flags_podman_user="--userns keep-id --security-opt seccomp=unconfined --security-opt unmask=ALL"
+flags_podman="--user 1000 --security-opt seccomp=$profile --security-opt unmask=ALL"
+flags_podman_user="--security-opt seccomp=$profile --security-opt unmask=ALL"
 
 make_user() {
 	id $user >/dev/null 2>&1 && return 0
@@ -53,6 +55,9 @@ start_docker() {
 }
 
 prepare() { # PLACE
+	[ -f "$profile" ] || {
+		/lab/src/build/knit-sandbox policy export --around 2>/dev/null >"$profile" || return 1
+	}
 	case $1 in
 	user) make_user ;;
 	system) : ;;
@@ -77,9 +82,11 @@ copy_in() {
 		cp -a /lab/src "$d/src"
 		chmod 1777 "$d/tmp"
 		case $1 in
-		system | machine) ;;
+		system | machine | podman-user) ;;
 		*) chown -R 1000:1000 "$d/src" ;;
 		esac
+		# (the container's root is the user there)
+		[ "$1" != podman-user ] || chown -R 1000:1000 "$d"
 	}
 	cat >"$d/go" <<-G
 		# go LAUNCHER SCRIPT...: in the place

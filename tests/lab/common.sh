@@ -30,7 +30,7 @@ libseccomp-dev,libjansson-dev,libcap-dev,libcmocka-dev,libpng16-16,mandoc,git,cu
 # What the second root has besides: an init, and what starts containers.
 packages_containers="$packages,systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd,kmod,\
 iproute2,iptables,nftables,podman,crun,runc,conmon,uidmap,slirp4netns,fuse-overlayfs,catatonit,\
-netavark,aardvark-dns,docker.io,docker-compose,containerd,tini,jq,socat"
+netavark,aardvark-dns,apparmor,docker.io,docker-compose,containerd,tini,jq,socat"
 
 # make_root SUITE [containers]: a Debian tree with what the suite needs, or the second
 # one; prints its folder.
@@ -72,7 +72,17 @@ make_image() {
 			./dev/*
 			./usr/include/*
 			./usr/lib/gcc/*
+			./usr/bin/git*
+			./usr/bin/scalar
+			./usr/bin/x86_64-linux-gnu-*
 			./usr/lib/git-core/*
+			./usr/lib/x86_64-linux-gnu/gprofng
+			./usr/lib/x86_64-linux-gnu/lib[altu]*san.so*
+			./usr/lib/x86_64-linux-gnu/libbfd*
+			./usr/lib/x86_64-linux-gnu/libgprofng*
+			./usr/lib/x86_64-linux-gnu/libisl*
+			./usr/lib/x86_64-linux-gnu/perl/*/CORE
+			./usr/lib/x86_64-linux-gnu/perl/*/auto/Encode/[CJKT]*
 			./usr/lib/x86_64-linux-gnu/*.a
 			./usr/lib/x86_64-linux-gnu/gconv/*
 			./usr/share/doc/*

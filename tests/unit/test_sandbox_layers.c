@@ -152,6 +152,11 @@ failures_are_explained_in_one_printable_line(void **state)
 		assert_non_null(strstr(e.hint, "user namespaces"));
 		assert_int_equal(e.msg[strlen(e.msg) - 1], '.');
 	}
+	/* As in a container of podman's, whose profile lets namespaces be made. */
+	kn_launch_explain(&l,
+	    "bwrap: Can't set hostname to sandbox: Operation not permitted\n", 256, &e);
+	assert_int_equal(e.kind, KN_EK_HOST);
+	assert_true(e.hint[0] != '\0');
 	/* A limit that was met, not a setting of the kernel. */
 	kn_launch_explain(&l,
 	    "bwrap: Creating new namespace failed: Resource temporarily unavailable\n",
