@@ -25,7 +25,7 @@ enum kn_exit {
 };
 
 struct kn_verb {
-	const char *name, *what; /* what: NULL for one that a later version brings */
+	const char *name, *what;
 	/* argv[0] is the verb; closed: bit per standard stream that was closed */
 	int (*run)(int argc, char **argv, unsigned closed);
 };
@@ -34,6 +34,7 @@ int kn_cmd_run(int argc, char **argv, unsigned closed);
 int kn_cmd_policy(int argc, char **argv, unsigned closed);
 int kn_cmd_doctor(int argc, char **argv, unsigned closed);
 int kn_cmd_serve(int argc, char **argv, unsigned closed);
+int kn_cmd_top(int argc, char **argv, unsigned closed);
 int kn_cmd_bench(int argc, char **argv, unsigned closed);
 int kn_cmd_version(int argc, char **argv, unsigned closed);
 

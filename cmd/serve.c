@@ -317,6 +317,7 @@ kn_cmd_serve(int argc, char **argv, unsigned closed)
 		return kn_say_error(NULL, &e);
 	}
 	s->sig_fd = s->trace_fd = -1;
+	s->start_ns = kn_clock_now();
 	for (size_t i = 0; i < KN_HTTP_MOST; i++)
 		s->http[i].fd = -1;
 	if (kn_serve_opt_parse(&s->opt, argc, argv, &e) < 0) {

@@ -76,7 +76,7 @@ kn_client_open(struct kn_serve *s, int fd)
 		return;
 	}
 	c->pool->clients++;
-	c->reading = true;
+	c->reading = c->fresh = true;
 	c->number = (unsigned)++s->totals.clients;
 	c->next = s->clients;
 	s->clients = c;
@@ -110,9 +110,36 @@ read_lines(struct kn_client *c)
 	knit_batch_no_more(c->batch);
 }
 
+/* No line begins like this: the same socket answers who asks for its health or for what
+ * its workers do, and what it has taken of a connection by then is nothing. */
+static bool
+is_http(struct kn_client *c)
+{
+	char head[6] = "";
+	ssize_t n = recv(c->fd, head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
+
+	if (n > 0)
+		c->fresh = false;
+	return (n >= 5 && memcmp(head, "GET /", 5) == 0) ||
+	       (n >= 6 && memcmp(head, "HEAD /", 6) == 0);
+}
+
+static void
+become_http(struct kn_client *c)
+{
+	kn_http_open(c->serve, c->fd, true);
+	c->fd = -1;
+	c->gone = true;
+	c->serve->totals.clients--;
+}
+
 void
 kn_client_ready(struct kn_client *c, short revents)
 {
+	if (c->fresh && revents & POLLIN && is_http(c)) {
+		become_http(c);
+		return;
+	}
 	kn_out_ready(&c->out, revents & (short)~POLLIN);
 	if (c->reading && revents & POLLIN && knit_batch_wants(c->batch) &&
 	    kn_out_room(&c->out))
@@ -179,7 +206,7 @@ kn_client_close(struct kn_client *c)
 	}
 	knit_batch_close(c->batch);
 	kn_out_close(&c->out);
-	close(c->fd);
+	kn_fd_close(&c->fd);
 	c->pool->clients--;
 	s->client_n--;
 	kn_serve_room_freed(s);

@@ -1,4 +1,4 @@
-/* cmd/serve_http.c: GET /health and GET /metrics, and nothing else of HTTP.
+/* cmd/serve_http.c: GET /health, /metrics and /workers, nothing else of HTTP.
  *
  * Of a request only its first line counts; one answer for each connection. A library
  * would bring TLS and threads into a program that is static, and started for every
@@ -51,7 +51,7 @@ kn_http_drop_oldest(struct kn_serve *s)
 }
 
 void
-kn_http_open(struct kn_serve *s, int fd)
+kn_http_open(struct kn_serve *s, int fd, bool local)
 {
 	struct kn_http *h = s->http;
 
@@ -61,6 +61,7 @@ kn_http_open(struct kn_serve *s, int fd)
 	while (h->fd >= 0)
 		h++;
 	h->fd = fd;
+	h->local = local;
 	h->by_ns = kn_clock_after_ms(kn_clock_now(), KN_HTTP_MS);
 }
 
@@ -163,6 +164,12 @@ respond(struct kn_serve *s, struct kn_http *h)
 	} else if (is(path, path_n, "/metrics")) {
 		body = kn_serve_metrics(s, &n);
 		answer(h, "200 OK", "text/plain; version=0.0.4; charset=utf-8", body, n,
+		    !head);
+	} else if (is(path, path_n, "/workers") && h->local) {
+		body = kn_serve_view(s, &n);
+		answer(h, "200 OK", "application/json", body, n, !head);
+	} else if (is(path, path_n, "/workers")) {
+		answer(h, "403 Forbidden", plain, strdup("on a unix socket only\n"), 22,
 		    !head);
 	} else {
 		answer(h, "404 Not Found", plain, strdup("/health or /metrics\n"), 20,

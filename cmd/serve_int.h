@@ -8,6 +8,7 @@
  *   serve_room.c    descriptors: connections never take those of the pool
  *   serve_http.c    /health and /metrics
  *   serve_metrics.c the numbers
+ *   serve_view.c    /workers
  *   serve_notify.c  whoever started us is told; the health file
  *
  * One thread, one poll(): nothing here waits for anybody. All of it goes through
@@ -64,6 +65,7 @@ struct kn_serve_listener {
 	char path[KN_SERVE_PATH_MOST + 1]; /* to be removed at the end; "": none */
 	dev_t dev;			   /* so that only our own is removed */
 	ino_t ino;
+	bool local;	     /* a unix socket */
 	uint64_t rest_until; /* no connection is taken before; 0: at any time */
 };
 
@@ -96,6 +98,7 @@ struct kn_client {
 	struct kn_out out;
 	int fd;
 	unsigned number;
+	bool fresh;	/* nothing has come from it */
 	bool reading;	/* it may send more */
 	bool stopped;	/* we take no more of it */
 	bool all;	/* all that it sent is answered */
@@ -113,6 +116,7 @@ enum {
 struct kn_http {
 	int fd; /* -1: free */
 	uint64_t by_ns;
+	bool local; /* came by a unix socket */
 	size_t got, sent, n;
 	char *answer; /* NULL: the request is still coming */
 	char head[KN_HTTP_HEAD_MOST];
@@ -141,6 +145,7 @@ struct kn_serve {
 	int trace_fd, sig_fd;
 	int signo; /* that stopped it */
 	sigset_t mask;
+	uint64_t start_ns;
 	uint64_t base_fds; /* open before the first pool was */
 	bool full_said;
 	struct pollfd *polled;
@@ -211,7 +216,8 @@ uint64_t kn_serve_rest(struct kn_serve *s);
 
 /* ---- serve_http.c, serve_metrics.c ---- */
 
-void kn_http_open(struct kn_serve *s, int fd); /* takes fd */
+/* Takes fd. local: of a unix socket. */
+void kn_http_open(struct kn_serve *s, int fd, bool local);
 unsigned kn_http_count(const struct kn_serve *s);
 /* The one that came first, if there is one, goes. */
 void kn_http_drop_oldest(struct kn_serve *s);
@@ -220,7 +226,13 @@ void kn_http_ready(struct kn_serve *s, struct kn_http *h, short revents);
 /* Those that take too long are let go. When to look again, 0: not. */
 uint64_t kn_http_expire(struct kn_serve *s);
 void kn_http_close(struct kn_http *h);
+struct kn_serve_sums {
+	uint64_t accepted, live, running, workers, pools;
+	struct kn_serve_totals t;
+};
+void kn_serve_sum(const struct kn_serve *s, struct kn_serve_sums *sum); /* into 0 */
 /* Fresh; NULL: no memory. */
+char *kn_serve_view(const struct kn_serve *s, size_t *out_n);
 char *kn_serve_metrics(struct kn_serve *s, size_t *out_n);
 /* "starting", "serving", "draining". */
 const char *kn_serve_state_name(const struct kn_serve *s);

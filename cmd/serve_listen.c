@@ -18,6 +18,17 @@
 
 enum { FIRST_GIVEN = 3 }; /* SD_LISTEN_FDS_START */
 
+/* What comes by the network would be anybody's. */
+static bool
+is_unix(int fd)
+{
+	int domain = 0;
+	socklen_t n = sizeof domain;
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) == 0 &&
+	       domain == AF_UNIX;
+}
+
 static int
 add(struct kn_serve *s, int fd, enum kn_serve_for what, const char *path,
     struct kn_err *e)
@@ -30,7 +41,7 @@ add(struct kn_serve *s, int fd, enum kn_serve_for what, const char *path,
 		return kn_err_set(e, KN_EK_USAGE, "more than %d sockets to listen on",
 		    KN_SERVE_LISTEN_MOST);
 	}
-	*l = (struct kn_serve_listener){ .fd = fd, .what = what };
+	*l = (struct kn_serve_listener){ .fd = fd, .what = what, .local = is_unix(fd) };
 	if (path && lstat(path, &st) == 0) {
 		snprintf(l->path, sizeof l->path, "%s", path);
 		l->dev = st.st_dev;
@@ -177,17 +188,6 @@ is_listening(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, &n) == 0 && yes &&
 	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &m) == 0 &&
 	       type == SOCK_STREAM;
-}
-
-/* Task lines over the network would be anybody's. */
-static bool
-is_unix(int fd)
-{
-	int domain = 0;
-	socklen_t n = sizeof domain;
-
-	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) == 0 &&
-	       domain == AF_UNIX;
 }
 
 static int

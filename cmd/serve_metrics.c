@@ -30,13 +30,8 @@ metric(FILE *f, const char *name, const char *type, const char *help, uint64_t v
 	    name, (unsigned long long)value);
 }
 
-struct sums {
-	uint64_t accepted, live, running, workers, pools;
-	struct kn_serve_totals t;
-};
-
-static void
-sum_up(const struct kn_serve *s, struct sums *sum)
+void
+kn_serve_sum(const struct kn_serve *s, struct kn_serve_sums *sum)
 {
 	sum->t = s->totals;
 	sum->accepted = s->totals.accepted;
@@ -64,7 +59,7 @@ sum_up(const struct kn_serve *s, struct sums *sum)
 }
 
 static void
-print_tasks(FILE *f, const struct sums *v)
+print_tasks(FILE *f, const struct kn_serve_sums *v)
 {
 	metric(f, "knit_tasks_accepted_total", "counter", "Task lines that were taken.",
 	    v->accepted);
@@ -115,13 +110,13 @@ char *
 kn_serve_metrics(struct kn_serve *s, size_t *out_n)
 {
 	struct kn_serve_fds fds;
-	struct sums v = { 0 };
+	struct kn_serve_sums v = { 0 };
 	char *text = NULL;
 	FILE *f = open_memstream(&text, out_n);
 
 	if (!f)
 		return NULL;
-	sum_up(s, &v);
+	kn_serve_sum(s, &v);
 	metric(f, "knit_serving", "gauge", "1 while tasks are taken.",
 	    s->state == KN_SERVE_SERVING);
 	print_tasks(f, &v);

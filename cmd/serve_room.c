@@ -111,7 +111,7 @@ kn_serve_take(struct kn_serve *s, struct kn_serve_listener *l)
 	} else if (tasks) {
 		kn_client_open(s, fd);
 	} else {
-		kn_http_open(s, fd);
+		kn_http_open(s, fd, l->local);
 	}
 }
 

@@ -123,6 +123,18 @@ knit_pool_network(struct knit_pool *p)
 	return text;
 }
 
+char *
+knit_pool_workers(struct knit_pool *p)
+{
+	char *text;
+
+	if (!p || kn_lib_enter(p, NULL, NULL) < 0)
+		return NULL;
+	text = p->leading ? NULL : kn_sup_shown(p->sup);
+	pthread_mutex_unlock(&p->lock);
+	return text;
+}
+
 void
 knit_pool_note(struct knit_pool *p, const char *ns, const char *text)
 {

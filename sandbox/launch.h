@@ -82,6 +82,8 @@ uint64_t kn_launcher_idle_memory(struct kn_launcher *l, uint32_t w);
  * is nothing to read. */
 int kn_launch_cpu_now(
     struct kn_launcher *l, uint32_t w, const struct kn_launched *lw, uint64_t *out_ns);
+/* Bytes that worker w has charged now; 0: there is no cgroup to say it. */
+uint64_t kn_launch_memory_now(struct kn_launcher *l, uint32_t w);
 /* Text for a worker that ended before it was ready: its stderr (made printable), exit
  * status and the likely cause turned into one error with a hint. */
 void kn_launch_explain(const struct kn_launcher *l, const char *stderr_text,

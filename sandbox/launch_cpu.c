@@ -73,3 +73,9 @@ kn_launch_cpu_now(
 	kn_tree_fini(&t);
 	return sum > 0 || lw->proc.pid > 0 ? 0 : -1;
 }
+
+uint64_t
+kn_launch_memory_now(struct kn_launcher *l, uint32_t w)
+{
+	return kn_cgroup_memory_now(l->cgroup, w);
+}

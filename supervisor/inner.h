@@ -1,11 +1,11 @@
 /* supervisor/inner.h: what the files of the supervisor share: the pool's state.
  *
- * Who does what: sup.c the public calls; count.c what can be asked; turn.c the loop and
- * the core's turns; act.c actions -> the world; view.c one worker's lane and socket ->
- * events; stream.c a task's pipes, captured; relay.c a single command's streams
- * (hasty.c: its terminal); files.c descriptors of kept files; out.c what was changed in
- * a copy; refused.c calls that are refused; outcome.c what is answered; room.c how many
- * workers there is room for; signals.c all that touches signals.
+ * Who does what: sup.c the public calls; count.c what can be asked; turn.c
+ * the loop and the core's turns; act.c actions -> the world; view.c one worker's lane
+ * and socket -> events; stream.c a task's pipes, captured; relay.c a single command's
+ * streams (hasty.c: its terminal); files.c descriptors of kept files; out.c what was
+ * changed in a copy; refused.c calls that are refused; outcome.c what is answered;
+ * room.c how many workers there is room for; signals.c all that touches signals.
  */
 #ifndef KN_SUPERVISOR_INNER_H
 #define KN_SUPERVISOR_INNER_H

@@ -136,6 +136,8 @@ const char *kn_sup_launcher(const struct kn_sup *s);
 bool kn_sup_shares(const struct kn_sup *s); /* workers claim from one lane */
 /* A debug line of the submitter's. From any thread: it is one write. */
 void kn_sup_note(const struct kn_sup *s, const char *ns, const char *text);
+/* Its workers, as JSON (free() it), see knit-serve(8). NULL: no memory. */
+char *kn_sup_shown(struct kn_sup *s);
 const struct kn_layers *kn_sup_layers(const struct kn_sup *s);
 /* What goes without a layer that does not hold, in words, or NULL. */
 const char *kn_sup_lacks(const struct kn_sup *s, enum kn_layer layer);

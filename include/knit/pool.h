@@ -415,6 +415,10 @@ const char *knit_pool_fact(const struct knit_pool *pool, const char *name);
  * now, or no memory. */
 char *knit_pool_network(struct knit_pool *pool);
 
+/* The workers, one object each, as JSON (free() it): knit-serve(8). NULL: another
+ * thread does the pool's work right now, or no memory. (API 5) */
+char *knit_pool_workers(struct knit_pool *pool);
+
 /* Take no more jobs; those that were taken end as they would. */
 int knit_pool_drain(struct knit_pool *pool, struct knit_error *e);
 /* As drain, but what has not begun is cancelled, and what runs has the policy's

@@ -78,7 +78,7 @@ files() { # DIR MAXDEPTH
 }
 
 only jansson jansson.h \
-	'sandbox/(policy|export|oci)[a-z_]*\.[ch]|supervisor/(batch|task)[a-z_]*\.[ch]|supervisor/(status|value_json|report[a-z_]*)\.[ch]|cmd/(report[a-z_]*|connect_line)\.[ch]'
+	'sandbox/(policy|export|oci)[a-z_]*\.[ch]|supervisor/(batch|task)[a-z_]*\.[ch]|supervisor/(status|value_json|report[a-z_]*)\.[ch]|cmd/(report[a-z_]*|connect_line|serve_view|top[a-z_]*)\.[ch]'
 only libseccomp seccomp.h 'sandbox/filter[a-z_]*\.[ch]|cmd/bench_filter\.c'
 only libcap sys/capability.h 'sandbox/caps\.[ch]|sandbox/host\.c'
 
