@@ -176,6 +176,7 @@ esac
 # ---- terminals ----
 if command -v script >/dev/null; then
 	script -qec "stty rows 33 cols 77; $KS run -- stty size" /dev/null >"$T/tty" 2>&1 </dev/null
+	wait_lines "$T/tty" 1 # script(1) may end before what it copies is there
 	like "$(tr -d "\000" <"$T/tty")" '33 77' "a terminal inside has the size of the one outside (C058)"
 else
 	skip "no script(1) here" "a terminal inside has the size of the one outside (C058)"
