@@ -38,21 +38,5 @@ watched $scope -p Delegate=yes sh -c '"$@"; exit $?' sh "$KS" run --memory 64M -
 is "$rc" 125 "beside its shell in such a scope: refused"
 like "$(err)" '^hint: .*--delegate' "beside its shell in such a scope: what to do"
 
-# The unit that `policy export --format systemd` writes, with the task as its command.
-if [ -n "$root" ]; then
-	"$KS" policy export --format systemd python --memory 64M >"$T/unit" 2>"$T/err"
-	is $? 0 "policy export --format systemd"
-	unit=knit-lab-$$.service
-	{
-		cat "$T/unit"
-		printf 'Type=oneshot\nExecStart=/usr/bin/python3 -S -c "x = bytearray(1 << 30)"\n'
-	} >/run/systemd/system/$unit
-	systemctl daemon-reload
-	systemctl start $unit 2>/dev/null
-	is "$(systemctl show -P Result $unit)" oom-kill "the exported unit: over its memory"
-	rm -f /run/systemd/system/$unit
-	systemctl reset-failed $unit 2>/dev/null
-	systemctl daemon-reload
-fi
 left_after "--delegate"
 done_testing
