@@ -49,7 +49,7 @@ is "$(curl "$T/h" /health)" "200 serving" "/health"
 ks serve --probe "$T/h"
 is "$rc $(out)" "0 serving" "--probe asks it"
 ks serve --probe "$S"
-is $rc 125 "--probe of what is no http: no server"
+is "$rc $(out)" "0 serving" "and so does the socket for tasks"
 ks serve --probe "$T/nobody" --alive
 is $rc 125 "--probe of nobody: 125"
 ks run --connect "$S" -- sh -c 'echo out; echo err >&2; exit 5'
