@@ -17,7 +17,7 @@ if [ -z "$runtime" ]; then
 	ks run --launcher oci -- true
 	is $rc 125 "no runtime: refused"
 	one_clear_line 'no runc or crun in' "no runtime"
-	skip "neither runc nor crun here" "workers in containers"
+	lacking "neither runc nor crun here" "workers in containers"
 	done_testing
 fi
 oci="--launcher oci:$runtime"

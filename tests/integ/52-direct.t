@@ -196,7 +196,7 @@ if [ -n "$root" ] && command -v runc >/dev/null; then
 	watched "$PY" "$t_lib/runc_docker.py" run --rm --user 1000 knit-sandbox doctor
 	like "$(out)" '^last resort run --launcher direct works here' "doctor names it there"
 elif [ -n "$root" ]; then
-	skip "no runc here" "docker's default conditions"
+	lacking "no runc here" "docker's default conditions"
 else
 	not_here "docker's default conditions, which root makes"
 fi

@@ -49,7 +49,7 @@ if "$PY" -c 'import yaml' 2>/dev/null; then
 	told "forms"
 	is "$(grep -c . "$T/page")" "$(grep -c '^ok ' "$T/page")" "forms: nothing else is said"
 else
-	skip "no python3-yaml" "forms"
+	lacking "no python3-yaml" "forms"
 fi
 for d in ProtectKernelTunables ProtectKernelLogs ProtectHostname ProtectProc ProcSubset RestrictNamespaces PrivateUsers ProtectControlGroups; do
 	echo "^$d="

@@ -179,6 +179,14 @@ skip() { # REASON NAME
 		printf 'ok %d - %s # SKIP %s\n' $t_n "$2" "$1"
 	fi
 }
+# The same, for what the laboratory's root lacks and its second one has (tests/lab/containers.sh).
+lacking() {
+	if [ -n "${KNIT_LAB-}" ] && [ -z "${KNIT_PLACE-}" ]; then
+		not_here "in the laboratory with containers: $1: $2"
+	else
+		skip "$1" "$2"
+	fi
+}
 # Something that is no business of this caller (root, or an ordinary user).
 not_here() {
 	t_untold "not for this caller" "$*"
