@@ -278,7 +278,8 @@ kn_launcher_free(struct kn_launcher *l)
 	kn_cgroup_close(l->cgroup);
 	if (l->ops->close != NULL)
 		l->ops->close(l);
-	kn_place_close(l->place);
+	if (l->ops->needs_place) /* direct has its place, and removes it, itself */
+		kn_place_close(l->place);
 	kn_bind_free(l->binds, l->policy->fs.mount_n);
 	for (size_t i = 0; i < l->child_bind_n; i++)
 		free(l->child_paths[i]);
