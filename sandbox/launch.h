@@ -34,7 +34,8 @@ int kn_launcher_new(const struct kn_policy *p, const struct kn_host *h,
     struct kn_launcher **out, struct kn_err *e);
 void kn_launcher_free(struct kn_launcher *l); /* also removes the cgroups */
 const struct kn_layers *kn_launcher_layers(const struct kn_launcher *l);
-/* Where files of w's tasks lie if not in memory: *out_dev, and whose they are. */
+/* Where files of w's tasks lie if not in memory: *out_dev, and whose they are. l may be
+ * NULL. */
 bool kn_launcher_files(
     const struct kn_launcher *l, uint32_t w, uint64_t *out_dev, uint32_t *out_uid);
 /* What goes without a layer that is not enforced, in words; NULL: this kind of launcher

@@ -427,7 +427,7 @@ kn_launcher_files(
 {
 	struct stat st;
 
-	if (l->ops != &kn_launch_direct || fstat(l->place_fd, &st) < 0)
+	if (l == NULL || l->ops != &kn_launch_direct || fstat(l->place_fd, &st) < 0)
 		return false;
 	*out_dev = st.st_dev;
 	*out_uid = l->host->ids ? l->host->worker_uid_base + w : l->host->uid;
