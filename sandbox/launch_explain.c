@@ -49,6 +49,13 @@ hint_cause(
 	}
 }
 
+static void
+hint_kind(const struct kn_launcher *l, struct kn_err *e)
+{
+	if (l->ops->hint != NULL)
+		l->ops->hint(l, e);
+}
+
 void
 kn_launch_explain(const struct kn_launcher *l, const char *stderr_text, int wait_status,
     struct kn_err *e)
@@ -69,7 +76,7 @@ kn_launch_explain(const struct kn_launcher *l, const char *stderr_text, int wait
 			    "%s %s: ended with status %d before the worker was "
 			    "ready",
 			    l->ops->name, l->program, WEXITSTATUS(wait_status));
-		l->ops->hint(l, e);
+		hint_kind(l, e);
 		return;
 	}
 	for (size_t i = 0; i < l->ops->sign_n; i++) {
@@ -82,5 +89,5 @@ kn_launch_explain(const struct kn_launcher *l, const char *stderr_text, int wait
 		return;
 	}
 	kn_err_set(e, KN_EK_LAUNCH, "%s", shown);
-	l->ops->hint(l, e);
+	hint_kind(l, e);
 }

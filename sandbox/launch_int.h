@@ -84,7 +84,7 @@ struct kn_launch_ops {
 	bool lead_skipped;
 	const struct kn_launch_sign *signs;
 	size_t sign_n;
-	/* Nothing known went wrong. */
+	/* Nothing known went wrong. NULL: no more is to be said. */
 	void (*hint)(const struct kn_launcher *l, struct kn_err *e);
 	/* What launcher and stub weigh in the worker's cgroup. */
 	uint32_t pids_overhead;

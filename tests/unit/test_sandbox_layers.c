@@ -118,6 +118,24 @@ memory_limit_without_a_cgroup_is_refused(void **state)
 /* ---- explain ---- */
 
 static void
+an_end_without_a_word_is_explained_for_each_kind(void **state)
+{
+	struct kn_host h = { .root = false };
+	struct kn_launcher l = { .host = &h, .program = "/p" };
+	struct kn_err e;
+
+	(void)state;
+	for (int i = 0; i < KN_LAUNCHER_N; i++) {
+		l.ops = kn_launch_kind((enum kn_launcher_type)i, &e);
+		assert_non_null(l.ops);
+		kn_launch_explain(&l, "", SIGKILL, &e);
+		assert_non_null(strstr(e.msg, "signal 9"));
+		kn_launch_explain(&l, "what nobody knows\n", 256, &e);
+		assert_int_equal(e.kind, KN_EK_LAUNCH);
+	}
+}
+
+static void
 failures_are_explained_in_one_printable_line(void **state)
 {
 	struct kn_host h = { .root = false };
@@ -181,6 +199,7 @@ main(void)
 		cmocka_unit_test(machine_network_without_scopes_of_landlock_is_said),
 		cmocka_unit_test(memory_limit_without_a_cgroup_is_refused),
 		cmocka_unit_test(failures_are_explained_in_one_printable_line),
+		cmocka_unit_test(an_end_without_a_word_is_explained_for_each_kind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
