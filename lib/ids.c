@@ -16,7 +16,7 @@ kn_ids_take(struct kn_host *h, uint32_t n, struct kn_ids *out, struct knit_error
 	int rc = -1;
 
 	*out = (struct kn_ids){ 0 };
-	if (!h->root || n == 0)
+	if (!h->ids || n == 0)
 		return 0;
 	if (end > KN_UID_RANGE)
 		end = KN_UID_RANGE;

@@ -1,6 +1,7 @@
 /* tests/unit/test_sandbox_uid.c: which uids workers get, on machines of all sorts; the
  * id map of a bind.
  */
+#include "lib/lib.h"
 #include "sandbox_test.h"
 
 #include "sandbox/idmap.h"
@@ -104,6 +105,31 @@ id_map_swaps_caller_and_worker_and_keeps_the_others(void **state)
 	    buf, "1000 5000 1\n0 0 1000\n1001 1001 3999\n5001 5001 4294962294\n");
 }
 
+/* With namespaces or without them (no CAP_SYS_ADMIN): where uids are what tells workers
+ * apart, all that has one is ended with its worker. */
+static void
+two_pools_of_a_process_share_no_uid(void **state)
+{
+	(void)state;
+	for (int root = 0; root < 2; root++) {
+		struct kn_host h[2];
+		struct kn_ids ids[2];
+		struct knit_error e;
+
+		for (int i = 0; i < 2; i++) {
+			h[i] = (struct kn_host){ .ids = true,
+				.root = root,
+				.worker_uid_base = 5000,
+				.worker_uid_n = KN_UID_RANGE };
+			assert_int_equal(kn_ids_take(&h[i], 4, &ids[i], &e), 0);
+			assert_int_equal(h[i].worker_uid_n, 4);
+		}
+		assert_true(h[0].worker_uid_base + 4 <= h[1].worker_uid_base);
+		for (int i = 0; i < 2; i++)
+			kn_ids_give_back(&ids[i]);
+	}
+}
+
 int
 main(void)
 {
@@ -115,6 +141,7 @@ main(void)
 		cmocka_unit_test(only_uid_zero_is_refused),
 		cmocka_unit_test(full_map_is_told_from_others),
 		cmocka_unit_test(id_map_swaps_caller_and_worker_and_keeps_the_others),
+		cmocka_unit_test(two_pools_of_a_process_share_no_uid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
