@@ -69,17 +69,18 @@ put_list(struct kn_argv *a, const char *const *v, size_t n)
 	return bad;
 }
 
-/* A comma would end the path. */
+/* A comma would end the path, and an end of a line all of it, "readonly" too. */
 static int
 put_bind(struct kn_argv *a, const struct kn_engine_req *r, const char *from,
     const char *at, bool writable, struct kn_err *e)
 {
 	bool podman = r->runtime == KN_RUNTIME_PODMAN;
 
-	if (strpbrk(from, ",\"") != NULL || strpbrk(at, ",\"") != NULL)
+	if (strpbrk(from, ",\"\r\n") != NULL || strpbrk(at, ",\"\r\n") != NULL)
 		return kn_err_set(e, KN_EK_CONFIG,
-		    "%s: a path with a comma or a quote cannot be told to %s", from,
-		    kn_runtime_name(r->runtime));
+		    "%s: a path with a comma, a quote or an end of line cannot be told "
+		    "to %s",
+		    from, kn_runtime_name(r->runtime));
 	return put(a, "--mount=type=bind,src=%s,dst=%s%s%s", from, at,
 	    writable ? "" : ",readonly", podman ? ",bind-propagation=rprivate" : "");
 }
@@ -106,7 +107,8 @@ put_mounts(struct kn_argv *a, const struct kn_engine_req *r, struct kn_err *e)
 		}
 	if (r->runtime != KN_RUNTIME_DOCKER)
 		return 0;
-	return put(a, "--mount=type=bind,src=%s/knit,dst=/.knit,readonly", r->dir);
+	return put(
+	    a, "--mount=type=bind,src=%s/knit,dst=%s,readonly", r->dir, KN_STUB_BRIDGE);
 }
 
 static int

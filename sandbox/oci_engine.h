@@ -16,14 +16,15 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
+#include "ipc/control.h"
 #include "sandbox/policy.h"
 
 struct kn_argv;
 struct kn_err;
 
 /* Names inside of a container of docker's. */
-#define KN_ENGINE_STUB "/.knit/stub"
-#define KN_ENGINE_SOCKET "/.knit/socket"
+#define KN_ENGINE_STUB KN_STUB_BRIDGE "/stub"
+#define KN_ENGINE_SOCKET KN_STUB_BRIDGE "/socket"
 
 struct kn_engine_req {
 	const struct kn_policy *policy;

@@ -50,6 +50,10 @@ ks run $oci --bind "$T/tree:/w" --set "/filesystem/deny=[\"$T/tree/secret\",\"$T
 	sh -c 'cat /w/f; echo new >/w/n; cat /w/secret/g /w/.env 2>/dev/null; ls /w/secret 2>/dev/null; true'
 is "$rc $(out)" "0 mine" "binds are shown, what is denied in them is not"
 is "$(cat "$T/tree/n") $(stat -c %u "$T/tree/n")" "new $(id -u)" "what is written there is the caller's"
+# Where docker's worker has come to its socket by, which is its tasks' user too.
+ks run $oci --ro-bind "$T/tree:/.knit" -- sh -c 'cat /.knit/f; ls /.knit'
+is "$(out)" "" "what the stub has begun with is covered"
+like "$(err)" 'Permission denied' "and closed"
 if cgroup_granted; then
 	ks run $oci --pids 7 -- "$PY" -S -c 'import os, time
 n = 0

@@ -367,12 +367,14 @@ an_engine_is_told_of_every_wall_and_of_no_privilege(void **state)
 	assert_int_equal(kn_engine_argv(&r, &a, &e), -1);
 	assert_non_null(strstr(e.msg, "/launcher/image"));
 	p->image = "debian:12";
-	for (size_t i = 0; i < p->fs.mount_n; i++)
-		if (p->fs.mounts[i].user)
-			source[i] = "/a,readonly=false";
-	kn_err_clear(&e);
-	assert_int_equal(kn_engine_argv(&r, &a, &e), -1);
-	assert_non_null(strstr(e.msg, "comma"));
+	for (int k = 0; k < 2; k++) {
+		for (size_t i = 0; i < p->fs.mount_n; i++)
+			if (p->fs.mounts[i].user)
+				source[i] = k ? "/a\nb" : "/a,readonly=false";
+		kn_err_clear(&e);
+		assert_int_equal(kn_engine_argv(&r, &a, &e), -1);
+		assert_non_null(strstr(e.msg, "comma"));
+	}
 	free(source);
 	kn_policy_free(p);
 }
