@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,10 +21,18 @@
 #include "ipc/err.h"
 #include "sandbox/lack.h"
 #include "sandbox/launch_int.h"
+#include "sandbox/launch_tree.h"
 #include "sandbox/stub/rmtree.h"
+#include "sandbox/uid.h"
 
 #define PREFIX "knit-direct-"
-enum { PLACE_MODE = 0711, WORKER_MODE = 0700, ID_BYTES = 6, ARG_PLACE = 1 };
+enum {
+	PLACE_MODE = 0711,
+	WORKER_MODE = 0700,
+	ID_BYTES = 6,
+	ARG_PLACE = 1,
+	END_TRIES = 64
+};
 
 /* ---- the pool's directory ---- */
 
@@ -288,39 +297,33 @@ boot(struct kn_launcher *l, uint32_t w, struct kn_boot *b, int fds[KN_BOOT_FD_N]
 	return 0;
 }
 
-static void __attribute__((noreturn)) end_uid(uid_t uid)
+static bool
+has_uid_alone(const struct kn_launcher *l, uint32_t w)
 {
-	if (syscall(SYS_setgroups, 0, NULL) == 0 &&
-	    syscall(SYS_setresgid, uid, uid, uid) == 0 &&
-	    syscall(SYS_setresuid, uid, uid, uid) == 0 && uid != 0)
-		kill(-1, SIGKILL);
-	_exit(0);
+	return l->host->ids && kn_uid_is_one_supervisors(l->host->worker_uid_base + w);
 }
 
-/* All that has the worker's uid, by a process of that uid: nobody else is reached, and
- * nobody who has it is not. */
+/* Where others may have the uid: what is below the worker, as long as it lives. */
+static void
+kill_worker(struct kn_launcher *l, uint32_t w, const struct kn_launched *lw)
+{
+	struct pollfd ended = { .fd = lw->proc.pidfd, .events = POLLIN };
+
+	if (!has_uid_alone(l, w) && poll(&ended, 1, 0) == 0)
+		kn_tree_kill(lw->proc.pid);
+}
+
 static void
 release(struct kn_launcher *l, uint32_t w)
 {
-	int pidfd = -1, status;
-	struct clone_args ca = { .flags = CLONE_PIDFD,
-		.pidfd = (uint64_t)(uintptr_t)&pidfd };
 	struct kn_rmtree *t;
 	char name[16];
-	long pid;
 	int fd;
 
 	if (l->place_fd < 0)
 		return;
-	if (l->host->ids) {
-		pid = kn_sys_clone3_fork(&ca);
-		if (pid == 0)
-			end_uid(l->host->worker_uid_base + w);
-		while (
-		    pid > 0 && kn_sys_wait4((int)pid, &status, __WALL, NULL) == -EINTR)
-			;
-		kn_fd_close(&pidfd);
-	}
+	if (has_uid_alone(l, w))
+		kn_tree_kill_uid(l->host->worker_uid_base + w);
 	snprintf(name, sizeof(name), "w%u", w);
 	fd = openat(l->place_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	t = fd >= 0 ? malloc(sizeof(*t)) : NULL;
@@ -441,6 +444,7 @@ const struct kn_launch_ops kn_launch_direct = {
 	.plan = plan,
 	.boot = boot,
 	.binds = binds,
+	.kill = kill_worker,
 	.release = release,
 	.close = end,
 	.sweep = sweep,

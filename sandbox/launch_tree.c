@@ -2,6 +2,7 @@
 #include "sandbox/launch_tree.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,11 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ipc/fd.h"
+#include "sandbox/stub/sys.h"
 
-enum { PROCESSES_MAX = 1 << 16, TRIES = 8 };
+enum { PROCESSES_MAX = 1 << 16, TRIES = 8, UID_TRIES = 64 };
 
 static int
 add(struct kn_tree *p, pid_t pid)
@@ -137,6 +140,58 @@ kn_tree_kill(pid_t pid)
 			hit += kill_one(&t, t.v[k]);
 		kn_tree_fini(&t);
 		if (hit == 0)
+			return;
+	}
+}
+
+/* ---- by uid ---- */
+
+static void __attribute__((noreturn)) end_uid(uid_t uid)
+{
+	if (syscall(SYS_setgroups, 0, NULL) == 0 &&
+	    syscall(SYS_setresgid, uid, uid, uid) == 0 &&
+	    syscall(SYS_setresuid, uid, uid, uid) == 0 && uid != 0)
+		kill(-1, SIGKILL);
+	_exit(0);
+}
+
+/* Whether it has ended by itself: one of its uid may stop or kill it where Landlock has
+ * no scopes. */
+static bool
+await_end(pid_t pid)
+{
+	int status, r;
+
+	for (;;) {
+		r = kn_sys_wait4(pid, &status, __WALL | WUNTRACED, NULL);
+		if (r == -EINTR)
+			continue;
+		if (r != pid)
+			return true;
+		if (!WIFSTOPPED(status))
+			return WIFEXITED(status);
+		if (kill(pid, SIGKILL) < 0)
+			return true;
+	}
+}
+
+/* All that has the worker's uid, by a process of that uid: nobody else is reached, and
+ * nobody who has it is not. */
+void
+kn_tree_kill_uid(uid_t uid)
+{
+	for (int i = 0; i < UID_TRIES; i++) {
+		int pidfd = -1;
+		struct clone_args ca = { .flags = CLONE_PIDFD,
+			.pidfd = (uint64_t)(uintptr_t)&pidfd };
+		long pid = kn_sys_clone3_fork(&ca);
+		bool done;
+
+		if (pid == 0)
+			end_uid(uid);
+		done = pid < 0 || await_end((pid_t)pid);
+		kn_fd_close(&pidfd);
+		if (done)
 			return;
 	}
 }

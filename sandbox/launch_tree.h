@@ -16,4 +16,7 @@ void kn_tree_fini(struct kn_tree *t);
  * pidfd when its parent is asked for, so that no stranger is hit. */
 void kn_tree_kill(pid_t pid);
 
+/* SIGKILL to all processes of a uid. Who calls is root. */
+void kn_tree_kill_uid(uid_t uid);
+
 #endif

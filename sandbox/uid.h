@@ -27,6 +27,10 @@ struct kn_uid_range {
 /* 0, or -1 (KN_EK_HOST) if no unprivileged id is mapped. */
 int kn_uid_choose(const char *uid_map, const char *gid_map, pid_t pid,
     struct kn_uid_range *out, struct kn_err *e);
+/* Whether only one supervisor's workers have it, and no account: all processes that do
+ * may be ended. What a small map has to give may be a service's, or another
+ * supervisor's. */
+bool kn_uid_is_one_supervisors(uid_t uid);
 /* Whether a map is the initial one: one line, all 2^32 - 1 ids. */
 bool kn_uid_map_is_full(const char *map);
 

@@ -7,7 +7,7 @@
  * The stub is in one, a cell's init in one within that, the task in a third. Where the
  * kernel has no scopes (before 6.12) init kills its children until it has none: orphans
  * come to it, as it is a subreaper; who makes processes faster than that is left to the
- * supervisor, who as root ends all of the worker's uid.
+ * supervisor, who as root ends all of the worker's uid, where no one else can have it.
  *
  * Who ends whom: the stub dies with the supervisor and init hears of the stub's end; it
  * has left the stub's process group, which gets killed. The stub takes over from an

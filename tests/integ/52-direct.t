@@ -179,6 +179,62 @@ for h in ptrace_parent "proc1_peek --secret KNIT_TEST_SECRET" exit_forge self_ex
 	is "$left" 0 "$h: nothing left"
 done
 
+# ---- a map so small that workers have the uid of others ----
+if [ -n "$root" ]; then
+	cat >"$T/map.py" <<'X'
+import ctypes, os, sys
+asked, ask = os.pipe()
+go, begin = os.pipe()
+pid = os.fork()
+if pid == 0:
+    if ctypes.CDLL(None).unshare(0x10000000):
+        os._exit(99)
+    os.write(ask, b"x")
+    os.read(go, 1)
+    os.setgroups([])
+    os.setresgid(0, 0, 0)
+    os.setresuid(0, 0, 0)
+    os.execvp(sys.argv[1], sys.argv[1:])
+os.close(ask)
+os.read(asked, 1)
+try:
+    for f in "uid_map", "gid_map":
+        with open("/proc/%d/%s" % (pid, f), "w") as m:
+            m.write("0 100000 40\n")
+except OSError:
+    pass
+os.write(begin, b"x")
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+X
+	cat >"$T/two.sh" <<'X'
+for id in 1 2; do
+	setpriv --reuid $id --regid $id --clear-groups sleep 60 >/dev/null 2>&1 &
+	service="$service $!"
+done
+mkfifo "$TMPDIR/begun"
+chmod 666 "$TMPDIR/begun"
+"$1" run --launcher direct --quiet --bind "$TMPDIR/begun" -- sh -c "echo >$TMPDIR/begun; exec sleep 2" &
+other=$!
+read -r _ <"$TMPDIR/begun"
+"$1" run --launcher direct --quiet -- true || echo failed
+wait $other || echo lost
+for p in $service; do kill $p || echo killed; done
+echo end
+X
+	mkdir "$T/small"
+	chmod 644 "$T/map.py" "$T/two.sh"
+	chown 100000:100000 "$T/small"
+	chmod 755 "$T/small"
+	if "$PY" -S "$T/map.py" true 2>/dev/null; then
+		TMPDIR=$T/small watched "$PY" -S "$T/map.py" sh "$T/two.sh" "$KS_REAL"
+		is "$(out)" end "neither a service nor another supervisor's worker of the same uid is ended"
+	else
+		skip "no user namespace with a map" "uids that others have too"
+	fi
+else
+	not_here "maps of other users' ids"
+fi
+
 # ---- in a container with the default options of docker ----
 if [ -n "$root" ] && command -v runc >/dev/null; then
 	mkdir "$T/runc"
