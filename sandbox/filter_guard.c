@@ -68,6 +68,15 @@ static const char why_attributes[] =
     "caller's.";
 
 const struct kn_guard kn_filter_guards[] = {
+	/* SCHED_FIFO, SCHED_RR, SCHED_DEADLINE, each with or without RESET_ON_FORK.
+	 * Before the rows that let a task change its own. */
+	{ N("sched_setscheduler"), EPERM, MASK1(1, 0xbfffffff, 1),
+	    .why = "A real-time task starves the machine." },
+	{ N("sched_setscheduler"), EPERM, MASK1(1, 0xbfffffff, 2),
+	    .why = "A real-time task starves the machine." },
+	{ N("sched_setscheduler"), EPERM, MASK1(1, 0xbfffffff, 6),
+	    .why = "A real-time task starves the machine." },
+
 	{ N("shmget", "shmat", "shmctl", "semget", "semop", "semtimedop",
 	      "semtimedop_time64", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl",
 	      "mq_open", "mq_unlink"),
@@ -196,14 +205,6 @@ const struct kn_guard kn_filter_guards[] = {
 	 * task's. */
 	{ N("prlimit64"), EPERM, IF1(0, EQ, 1),
 	    .why = "PID 1 of a cell keeps the task's accounts." },
-
-	/* SCHED_FIFO, SCHED_RR, SCHED_DEADLINE, each with or without RESET_ON_FORK */
-	{ N("sched_setscheduler"), EPERM, MASK1(1, 0xbfffffff, 1),
-	    .why = "A real-time task starves the machine." },
-	{ N("sched_setscheduler"), EPERM, MASK1(1, 0xbfffffff, 2),
-	    .why = "A real-time task starves the machine." },
-	{ N("sched_setscheduler"), EPERM, MASK1(1, 0xbfffffff, 6),
-	    .why = "A real-time task starves the machine." },
 
 	{ N("socketpair"), 0, IF1(0, EQ, AF_UNIX), .why = "" },
 	{ N("socketpair"), EAFNOSUPPORT, .why = why_family },

@@ -94,6 +94,11 @@ else
 	skip "no script(1) here" "a terminal of its own"
 fi
 
+for policy in 1 2 6 0x40000001; do
+	ks policy explain --set /launcher/type=direct --call sched_setscheduler 0 $policy
+	like "$(out)" '^sched_setscheduler: refused' "a task does not make itself a real-time one ($policy)"
+done
+
 # ---- what it cannot keep is refused by name ----
 no() { # ERE ARGS...
 	want=$1
