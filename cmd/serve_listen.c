@@ -2,12 +2,15 @@
  * whoever starts us (sd_listen_fds(3)).
  */
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -16,7 +19,11 @@
 #include "cmd/serve_int.h"
 #include "ipc/fd.h"
 
-enum { FIRST_GIVEN = 3 }; /* SD_LISTEN_FDS_START */
+enum {
+	FIRST_GIVEN = 3, /* SD_LISTEN_FDS_START */
+	LOCK_TRIES = 200,
+	LOCK_MS = 50, /* between two */
+};
 
 /* What comes by the network would be anybody's. */
 static bool
@@ -52,6 +59,75 @@ add(struct kn_serve *s, int fd, enum kn_serve_for what, const char *path,
 }
 
 /* ---- unix sockets ---- */
+
+/* One at a time takes a name in a directory: of two that start over what a killed one
+ * left, the second would else take the first one's fresh name for that. -1: there is no
+ * lock to be had. Whoever may read the directory could keep it, and must not keep us
+ * from serving. */
+static int
+lock_directory(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char dir[KN_SERVE_PATH_MOST + 1] = ".";
+	int fd;
+
+	if (slash)
+		snprintf(dir, sizeof dir, "%.*s",
+		    slash == path ? 1 : (int)(slash - path), path);
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (int i = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
+		if (errno != EWOULDBLOCK || i == LOCK_TRIES)
+			kn_fd_close(&fd);
+		else
+			(void)poll(NULL, 0, LOCK_MS);
+	}
+	return fd;
+}
+
+static bool
+is_dead(const char *path)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int n = snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
+	bool dead = fd >= 0 && n < (int)sizeof at.sun_path &&
+		    connect(fd, (const struct sockaddr *)&at, sizeof at) < 0 &&
+		    errno == ECONNREFUSED;
+
+	kn_fd_close(&fd);
+	return dead;
+}
+
+/* PATH.PID of those that were killed before they had their name. With the lock. */
+static void
+sweep(int dir, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	size_t n = strlen(base);
+	int fd = dup(dir);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *de;
+
+	while (d && (de = readdir(d))) {
+		const char *rest = de->d_name + n;
+		char full[2 * KN_SERVE_PATH_MOST];
+		struct stat st;
+
+		if (strncmp(de->d_name, base, n) != 0 || *rest != '.' || !rest[1] ||
+		    rest[1 + strspn(rest + 1, "0123456789")] ||
+		    fstatat(dir, de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISSOCK(st.st_mode) || st.st_uid != geteuid())
+			continue;
+		snprintf(
+		    full, sizeof full, "%.*s%s", (int)(base - path), path, de->d_name);
+		if (is_dead(full))
+			(void)unlinkat(dir, de->d_name, 0);
+	}
+	if (d)
+		closedir(d);
+	else
+		kn_fd_close(&fd);
+}
 
 /* A socket that nobody listens on is what a killed server left. 0: the name is free. */
 static int
@@ -104,6 +180,7 @@ listen_unix(struct kn_serve *s, const char *option, const char *path,
     enum kn_serve_for what, struct kn_err *e)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	KN_OWN_FD int dir = -1;
 	int fd, rc, n;
 	mode_t old;
 
@@ -111,6 +188,9 @@ listen_unix(struct kn_serve *s, const char *option, const char *path,
 	if (n < 0 || n >= (int)sizeof at.sun_path)
 		return kn_opt_refuse(e, "a socket's path has some 90 bytes at most",
 		    "%s: the path is too long", option);
+	dir = lock_directory(path);
+	if (dir >= 0)
+		sweep(dir, path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return kn_err_sys(e, KN_EK_HOST, "%s: socket", option);
