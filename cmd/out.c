@@ -99,6 +99,7 @@ flush(struct kn_out *o)
 		if (r == 0)
 			break;
 		o->at += (size_t)r;
+		o->sent += (size_t)r;
 	}
 	if (o->at == o->end)
 		drop(o);

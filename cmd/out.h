@@ -34,6 +34,7 @@ struct kn_out {
 	bool corked;
 	char *buf;
 	size_t at, end, cap;
+	uint64_t sent;		  /* bytes that the descriptor took */
 	int broken;		  /* errno of the failed write, 0: none */
 	struct kn_out_held *held; /* ring: [next_seq % held_cap] is the next one out */
 	uint64_t next_seq;

@@ -141,6 +141,7 @@ wait_for_news(struct kn_serve *s, struct kn_err *e)
 	uint64_t by = earlier(kn_http_expire(s), kn_notify_watchdog(s));
 
 	by = earlier(by, kn_serve_rest(s));
+	by = earlier(by, kn_client_expire(s));
 	n = 1 + pools + s->listener_n + KN_HTTP_MOST + s->client_n;
 	if (room_to_poll(s, n, e) < 0)
 		return -1;
@@ -167,26 +168,31 @@ wait_for_news(struct kn_serve *s, struct kn_err *e)
 	return 0;
 }
 
-/* Each client in turn is the first to get what room the pool has. */
-static void
+/* Each client in turn is the first to get what room the pool has. True: one has gone,
+ * which a pool may have waited for: no descriptor tells of that. */
+static bool
 serve_clients(struct kn_serve *s)
 {
 	struct kn_client **last = &s->clients, *first, *next;
+	bool gone = false;
 
 	for (struct kn_client *c = s->clients; c; c = next) {
 		next = c->next;
 		kn_client_work(c);
-		if (kn_client_done(c) || (s->state == KN_SERVE_KILLING && c->all))
+		if (kn_client_done(c) || (s->state == KN_SERVE_KILLING && c->all)) {
 			kn_client_close(c);
+			gone = true;
+		}
 	}
 	first = s->clients;
 	if (!first || !first->next)
-		return;
+		return gone;
 	s->clients = first->next;
 	while (*last)
 		last = &(*last)->next;
 	*last = first;
 	first->next = NULL;
+	return gone;
 }
 
 static void
@@ -206,6 +212,7 @@ run(struct kn_serve *s, struct kn_err *e)
 {
 	while (s->pools) {
 		struct kn_err why = { 0 };
+		bool gone;
 
 		if (kn_serve_pools_work(s, &why) < 0 && !s->broken) {
 			/* All is answered; that is brought home, and then it is over.
@@ -214,11 +221,11 @@ run(struct kn_serve *s, struct kn_err *e)
 			s->why = why;
 			drain(s);
 		}
-		serve_clients(s);
+		gone = serve_clients(s);
 		if (!s->pools || (s->broken && s->client_n == 0))
 			break;
 		begin_serving(s);
-		if (wait_for_news(s, e) < 0)
+		if (!gone && wait_for_news(s, e) < 0)
 			return -1;
 	}
 	if (!s->broken)

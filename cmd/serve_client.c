@@ -6,12 +6,15 @@
  * without taking its results has its tasks cancelled.
  */
 #include <errno.h>
+#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "cmd/serve_int.h"
+#include "ipc/clock.h"
 #include "ipc/fd.h"
 
 static void
@@ -186,6 +189,61 @@ kn_client_no_more(struct kn_client *c)
 	if (c->reading)
 		c->stopped = true;
 	c->reading = false;
+}
+
+/* Has it read since we looked? The kernel frees what it keeps for a reader in pieces of
+ * some 36 KiB; POLLOUT alone would come after three quarters of all. */
+static bool
+has_read(struct kn_client *c)
+{
+	int kept = 0;
+	bool yes;
+
+	(void)ioctl(c->fd, SIOCOUTQ, &kept);
+	yes = c->out.sent != c->seen_sent || kept < c->seen_kept;
+	c->seen_sent = c->out.sent;
+	c->seen_kept = kept;
+	return yes;
+}
+
+static void
+let_go(struct kn_client *c)
+{
+	struct knit_batch_counts n = { .size = sizeof n };
+
+	(void)knit_batch_count(c->batch, &n, NULL);
+	kn_say(&c->serve->voice,
+	    "client %u reads nothing and is let go: %zu bytes of answers are lost, "
+	    "%llu tasks abandoned",
+	    c->number, c->out.end - c->out.at,
+	    (unsigned long long)(n.accepted - n.answered));
+	c->gone = true;
+}
+
+/* A drain ends, also if somebody keeps his connection and never reads. */
+uint64_t
+kn_client_expire(struct kn_serve *s)
+{
+	uint64_t now = kn_clock_now(), next = 0;
+
+	if (s->state < KN_SERVE_DRAINING)
+		return 0;
+	for (struct kn_client *c = s->clients; c; c = c->next) {
+		if (c->gone || c->out.at == c->out.end) {
+			c->deaf_at = 0;
+			continue;
+		}
+		if (!c->deaf_at || (c->deaf_at <= now && has_read(c))) {
+			(void)has_read(c);
+			c->deaf_at = kn_clock_after_ms(now, s->opt.grace_ms);
+		}
+		if (c->deaf_at <= now) {
+			let_go(c);
+			return now;
+		}
+		next = next && next < c->deaf_at ? next : c->deaf_at;
+	}
+	return next;
 }
 
 void

@@ -33,6 +33,8 @@
 enum {
 	KN_SERVE_CLIENTS = 64, /* connections at one time, unless asked for others */
 	KN_SERVE_CLIENTS_MOST = 4096,
+	KN_SERVE_GRACE_S = 10, /* a drain waits so long for one that reads nothing */
+	KN_SERVE_GRACE_MOST = 86400,
 	KN_SERVE_LISTEN_MOST = 8,
 	KN_SERVE_PATH_MOST = 107, /* of a socket's name, struct sockaddr_un */
 };
@@ -46,6 +48,7 @@ struct kn_serve_opts {
 	bool alive;	   /* of the probe: whatever it answers */
 	unsigned socket_mode;
 	unsigned clients;
+	unsigned grace_ms; /* draining: for one that reads nothing */
 	bool help;
 };
 /* argv[0] is the verb. 0, or -1 with e; kn_opt_fini(&o->run) in both cases. */
@@ -98,6 +101,9 @@ struct kn_client {
 	struct kn_out out;
 	int fd;
 	unsigned number;
+	uint64_t deaf_at; /* draining: it is let go then, if it has read nothing */
+	uint64_t seen_sent;
+	int seen_kept;	/* by the kernel, unread */
 	bool fresh;	/* nothing has come from it */
 	bool reading;	/* it may send more */
 	bool stopped;	/* we take no more of it */
@@ -183,6 +189,8 @@ void kn_client_work(struct kn_client *c);
 bool kn_client_done(const struct kn_client *c);
 /* Its lines end here; those that were taken are answered. */
 void kn_client_no_more(struct kn_client *c);
+/* While draining: those that do not read are let go. When to look again, 0: not. */
+uint64_t kn_client_expire(struct kn_serve *s);
 /* Unlinks and frees it; what still runs for it is cancelled. */
 void kn_client_close(struct kn_client *c);
 

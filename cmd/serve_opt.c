@@ -22,6 +22,7 @@ static const struct {
 	{ "http", "ADDR", "/health and /metrics: a path, or 127.0.0.1:PORT" },
 	{ "health-file", "FILE", "there while tasks are taken" },
 	{ "clients", "N", "connections at one time (default: 64)" },
+	{ "grace", "SECONDS", "draining: for one that reads nothing (default: 10)" },
 	{ "probe", "ADDR", "ask the server whose --http that is: 0 if it serves" },
 	{ "alive", NULL, "of --probe: 0 whatever it answers" },
 };
@@ -41,15 +42,18 @@ take_mode(struct kn_serve_opts *o, const char *v, struct kn_err *e)
 }
 
 static int
-take_clients(struct kn_serve_opts *o, const char *v, struct kn_err *e)
+take_number(
+    const char *name, const char *v, unsigned most, unsigned *out, struct kn_err *e)
 {
-	char *end;
+	char *end, hint[64];
 	unsigned long n = strtoul(v, &end, 10);
 
-	if (v[0] < '0' || v[0] > '9' || *end || n < 1 || n > KN_SERVE_CLIENTS_MOST)
-		return kn_opt_refuse(e, "a number from 1 to 4096",
-		    "--clients: \"%.20s\" is out of range", v);
-	o->clients = (unsigned)n;
+	if (v[0] < '0' || v[0] > '9' || *end || n < 1 || n > most) {
+		snprintf(hint, sizeof hint, "a number from 1 to %u", most);
+		return kn_opt_refuse(
+		    e, hint, "--%s: \"%.20s\" is out of range", name, v);
+	}
+	*out = (unsigned)n;
 	return 0;
 }
 
@@ -59,7 +63,13 @@ take_own(struct kn_serve_opts *o, const char *name, const char *v, struct kn_err
 	if (strcmp(name, "socket-mode") == 0)
 		return take_mode(o, v, e);
 	if (strcmp(name, "clients") == 0)
-		return take_clients(o, v, e);
+		return take_number(name, v, KN_SERVE_CLIENTS_MOST, &o->clients, e);
+	if (strcmp(name, "grace") == 0) {
+		if (take_number(name, v, KN_SERVE_GRACE_MOST, &o->grace_ms, e) < 0)
+			return -1;
+		o->grace_ms *= 1000;
+		return 0;
+	}
 	*(strcmp(name, "socket") == 0	 ? &o->socket
 	    : strcmp(name, "http") == 0	 ? &o->http
 	    : strcmp(name, "probe") == 0 ? &o->probe
@@ -109,7 +119,9 @@ is_shared(const char *arg)
 int
 kn_serve_opt_parse(struct kn_serve_opts *o, int argc, char **argv, struct kn_err *e)
 {
-	*o = (struct kn_serve_opts){ .socket_mode = 0600, .clients = KN_SERVE_CLIENTS };
+	*o = (struct kn_serve_opts){ .socket_mode = 0600,
+		.clients = KN_SERVE_CLIENTS,
+		.grace_ms = KN_SERVE_GRACE_S * 1000 };
 	for (int i = 1; i < argc; i++) {
 		int rc;
 
