@@ -3,44 +3,7 @@
 # reloaded, asked for its health, told by whoever starts it; what dies leaves nothing.
 . "$(dirname "$0")/../lib/tap.sh"
 left_before
-S=$T/s
-curl() { # PATH of the http socket or port, PATH: "STATUS BODY"
-	"$PY" - "$@" <<'X'
-import socket, sys
-at, path = sys.argv[1:3]
-s = socket.socket(socket.AF_UNIX) if "/" in at else socket.socket()
-s.settimeout(30)
-s.connect(at if "/" in at else ("127.0.0.1", int(at)))
-s.sendall(("%s %s HTTP/1.1\r\nHost: x\r\n\r\n" % (sys.argv[3] if len(sys.argv) > 3 else "GET", path)).encode())
-data = b""
-while True:
-    got = s.recv(65536)
-    if not got: break
-    data += got
-head, body = data.split(b"\r\n\r\n", 1)
-print(head.split()[1].decode(), body.decode().strip())
-X
-}
-number() { # NAME: of the metrics
-	curl "$T/h" /metrics | sed -n "s/^$1 //p"
-}
-begin() { # ARGS...
-	"$KS" serve --socket "$S" --http "$T/h" --health-file "$T/health" --workers 2 "$@" >"$T/so" 2>"$T/se" &
-	pid=$!
-	t_try=0
-	while [ ! -e "$T/health" ] && [ $t_try -lt 400 ] && kill -0 $pid 2>/dev/null; do
-		pause 50
-		t_try=$((t_try + 1))
-	done
-}
-end() { # SIGNAL
-	kill -"$1" $pid
-	wait $pid
-	rc=$?
-}
-client() {
-	"$PY" "$t_lib/clients.py" "$S" "$@"
-}
+. "$(dirname "$0")/../lib/serve.sh"
 
 begin
 is "$(cat "$T/health" 2>&1)" serving "the health file is there when a worker is ready"
@@ -61,24 +24,10 @@ is "$rc" 125 "a policy option: refused, the policy is the server's"
 one_clear_line '--memory: not with --connect' "and said"
 is "$(client half)" "a:ok line-2:invalid" "a client that ends within a line: the half is no task"
 is "$(client many 50 10 1)" "250 25 0" "50 clients, half of them go away: the others have all their answers, right ones"
-t_try=0
-while [ "$(number knit_clients)" != 0 ] && [ $t_try -lt 200 ]; do
-	pause 50
-	t_try=$((t_try + 1))
-done
+until_is knit_clients 0
 curl "$T/h" /metrics >"$T/metrics"
-is "$("$PY" - "$T/metrics" <<'X'
-import re, sys
-v, answered = {}, 0
-for line in open(sys.argv[1]):
-    m = re.match(r"(\w+)(\{[^}]*\})? (\d+)$", line)
-    if m and m[1] == "knit_tasks_answered_total":
-        answered += int(m[3])
-    elif m:
-        v[m[1]] = int(m[3])
-print(v["knit_tasks_accepted_total"] - answered - v["knit_tasks_abandoned_total"], v["knit_tasks_live"], v["knit_clients"], answered >= 254)
-X
-)" "0 0 0 True" "the ledger: what was accepted is answered or abandoned"
+is "$(ledger "$T/metrics")" "0 0 0" "the ledger: what was accepted is answered or abandoned"
+at_least "$(sed -n 's/^knit_tasks_answered_total.*} //p' "$T/metrics" | awk '{ n += $1 } END { print n }')" 254 "and at least what was read"
 like "$(cat "$T/metrics")" 'knit_steal_info\{mode="[a-z]+",reason="[^"]+",' "how waiting tasks get to idle workers is told, and why"
 is "$(client deaf 4500 3000)" "True 4500 4500" "a client that does not read is not read; when it reads, nothing is lost"
 at_most "$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$pid/status")" 200000 "and costs bounded memory"
@@ -174,11 +123,7 @@ echo '{"id":"a","argv":["printenv","GEN"]}' >&3
 wait_lines "$T/old" 1
 echo '{"version":1,"environment":{"set":{"GEN":"two"}}}' >"$T/p.json"
 kill -HUP $pid
-t_try=0
-while [ "$(number knit_reloads_total)" != 1 ] && [ $t_try -lt 200 ]; do
-	pause 50
-	t_try=$((t_try + 1))
-done
+until_is knit_reloads_total 1
 ks run --connect "$S" -- printenv GEN
 is "$(out)" two "SIGHUP: a new connection has the new policy"
 echo '{"id":"b","argv":["printenv","GEN"]}' >&3
@@ -188,21 +133,13 @@ wait $waiting
 is "$(js "$T/old" '[r["stdout"] for r in L]')" "['one\\n', 'one\\n']" "and one from before it the old one"
 echo '{"version":1,' >"$T/p.json"
 kill -HUP $pid
-t_try=0
-while [ "$(number knit_reloads_failed_total)" != 1 ] && [ $t_try -lt 200 ]; do
-	pause 50
-	t_try=$((t_try + 1))
-done
+until_is knit_reloads_failed_total 1
 like "$(cat "$T/se")" 'reload: the policy stays as it was' "a policy that is wrong: said"
 ks run --connect "$S" -- printenv GEN
 is "$(out)" two "and the old one stays"
 echo '{"version":1,"launcher":{"prefix":["false"]}}' >"$T/p.json"
 kill -HUP $pid
-t_try=0
-while [ "$(number knit_reloads_failed_total)" != 2 ] && [ $t_try -lt 200 ]; do
-	pause 50
-	t_try=$((t_try + 1))
-done
+until_is knit_reloads_failed_total 2
 ks run --connect "$S" -- printenv GEN
 is "$(out)" two "a policy with which no worker can be started: the old one stays"
 is "$(number knit_pools)" 1 "no pool is left over"

@@ -8,12 +8,26 @@ one line each of what came of it.
     crowd HTTP PID      more than the server PID has descriptors for, which are taken from
                         it: "rests", or the ticks that it used in 2 s; the status of
                         /health; the verdicts of those that did not go away meanwhile
-    half                ends within a line, then closes its side: its answers"""
+    half                ends within a line, then closes its side: its answers
+    mute TASKS BYTES    sends tasks which print BYTES and one that sleeps, and never
+                        reads: until it is "cut off"
+    slow TASKS BYTES FILE
+                        the same without a sleeper, and reads 32 KiB five times a second
+                        until FILE is there: "whole", "cut", or "late" if it was
+                        itself kept from reading for most of a second
+    fair TASKS          while one with TASKS tasks waits, another comes with a single one:
+                        its verdict, and whether the first still waited then
+    cancel              cancels its own, one of another's, and one that nobody has
+    garbage             NULs, bytes at random, a line without end, and a task
+    killed N TASKS SEED N processes, every other one killed at some moment, and one killed
+                        while its task sleeps: how many of the others had all, right"""
 import json
 import os
 import random
 import re
 import resource
+import select
+import signal
 import socket
 import sys
 import threading
@@ -121,6 +135,119 @@ def crowd(path, http, pid):
     print("rests" if used < 20 else used, health, *sorted(answers))
 
 
+def task(name, *argv):
+    return json.dumps({"id": name, "argv": argv}).encode() + b"\n"
+
+
+def mute(path, tasks, size):
+    s = connect(path)
+    s.sendall(b"".join(task("t%d" % i, "head", "-c", str(size), "/dev/zero") for i in range(tasks)))
+    s.sendall(task("sleeper", "sleep", "1000"))
+    p = select.poll()
+    p.register(s, 0)  # POLLHUP and POLLERR only
+    print("cut off" if p.poll(120000) else "kept")
+
+
+def slow(path, tasks, size, file):
+    s = connect(path)
+    s.sendall(b"".join(task("t%d" % i, "head", "-c", str(size), "/dev/zero") for i in range(tasks)))
+    n, longest, last = 0, 0, time.monotonic()
+    while n < tasks:
+        got = s.recv(1 << 15)
+        now = time.monotonic()
+        longest, last = max(longest, now - last), now
+        n += got.count(b"\n")
+        if not got:
+            break
+        if not os.path.exists(file):
+            time.sleep(0.2)
+    print("whole" if n == tasks else "late" if longest > 0.8 else "cut")
+
+
+def fair(path, tasks):
+    s, n, first = connect(path), [0], threading.Event()
+
+    def send():
+        try:
+            s.sendall(b"".join(task("t%d" % i, "head", "-c", "2000", "/dev/zero") for i in range(tasks)))
+        except OSError:
+            pass  # it goes away in the middle
+
+    # Answers of so many bytes that its tasks wait when it does not read.
+    def read():
+        while True:
+            got = s.recv(1 << 16)
+            if not got:
+                break
+            n[0] += got.count(b"\n")
+            first.set()
+
+    for f in (send, read):
+        threading.Thread(target=f, daemon=True).start()
+    first.wait(120)
+    t = connect(path)
+    t.sendall(task("one", "true"))
+    t.shutdown(socket.SHUT_WR)
+    got = lines(t)
+    print(got[0]["verdict"], 0 < n[0] < tasks)
+    s.shutdown(socket.SHUT_RDWR)
+
+
+def cancel(path):
+    a, b = connect(path), connect(path)
+    a.sendall(task("mine", "sleep", "1000") + task("a", "true"))
+    f = a.makefile()
+    got = [json.loads(f.readline())]
+    b.sendall(b'{"cancel":"mine"}\n' + task("b", "true"))
+    b.shutdown(socket.SHUT_WR)
+    others = lines(b)
+    a.sendall(b'{"cancel":"mine"}\n{"cancel":"nobody"}\n' + task("c", "true"))
+    a.shutdown(socket.SHUT_WR)
+    got += [json.loads(x) for x in f]
+    print(*(",".join(sorted(r["id"] + ":" + r["verdict"] for r in v)) for v in (got, others)))
+
+
+def garbage(path):
+    s = connect(path)
+    noise = bytes(random.Random(1).randrange(256) for i in range(5000)).replace(b"\n", b"x")
+    text = [b"\0\0\0", noise, b'{"id":"nul","argv":["echo","a\\u0000b"]}', b'{"id":"long","argv":["' + b"x" * (17 << 20) + b'"]}']
+    s.sendall(b"\n".join(text) + b"\n" + task("good", "echo", "good"))
+    s.shutdown(socket.SHUT_WR)
+    got = lines(s)
+    print(*sorted(r["id"] + ":" + r["verdict"] + ("" if r["verdict"] == "ok" or r.get("error") else "?") for r in got))
+
+
+def killed(path, n, tasks, seed):
+    rnd, kids = random.Random(seed), []
+
+    def one(i):
+        s = connect(path)
+        todo = ["c%dt%d" % (i, k) for k in range(tasks)]
+        s.sendall(b"".join(task(t, "echo", t) for t in todo))
+        s.shutdown(socket.SHUT_WR)
+        got = lines(s)
+        right = {r["id"] for r in got if r["verdict"] == "ok" and r["stdout"] == r["id"] + "\n"}
+        return right == set(todo) and len(got) == tasks
+
+    def sleeper():
+        s = connect(path)
+        s.sendall(task("a", "true") + task("b", "sleep", "1000"))
+        s.recv(1)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    for i in range(n + 1):
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0 if (one(i) if i < n else sleeper()) else 1)
+        kids.append(pid)
+    doomed = kids[1:n:2]
+    for pid in sorted(doomed, key=lambda p: rnd.random()):
+        time.sleep(rnd.random() / 50)
+        os.kill(pid, signal.SIGKILL)
+    ends = {pid: os.waitpid(pid, 0)[1] for pid in kids}
+    print(sum(ends[p] == 0 for p in kids[:n:2]))
+
+
 def half(path):
     s = connect(path)
     s.sendall(b'{"id":"a","argv":["true"]}\n{"id":"b","argv":["tr')
@@ -131,7 +258,8 @@ def half(path):
 def main():
     path, what = sys.argv[1:3]
     args = [int(a) if a.isdigit() else a for a in sys.argv[3:]]
-    {"many": many, "deaf": deaf, "crowd": crowd, "half": half}[what](path, *args)
+    whats = many, deaf, crowd, half, mute, slow, fair, cancel, garbage, killed
+    {f.__name__: f for f in whats}[what](path, *args)
 
 
 main()
