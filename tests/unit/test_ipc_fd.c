@@ -293,10 +293,10 @@ a_child_is_reaped_once_with_its_status(void **state)
 	(void)state;
 	assert_int_equal(kn_proc_reap(&p, &status), 0);
 	assert_int_equal(status, 12345);
-	assert_int_equal(kn_proc_signal(&p, SIGINT), 0);
+	assert_int_equal(kn_proc_signal(&p, SIGTERM), 0);
 	status = reap_within(&p, 10000);
 	assert_true(WIFSIGNALED(status));
-	assert_int_equal(WTERMSIG(status), SIGINT);
+	assert_int_equal(WTERMSIG(status), SIGTERM);
 	assert_int_equal(kn_proc_reap(&p, &status), -1);
 	assert_int_equal(kn_proc_signal(&p, SIGKILL), -1);
 	assert_int_equal(errno, ESRCH);
