@@ -192,7 +192,7 @@ is "$(js "$T/err" 'L[-1]["summary"]["answered"]') $(js "$T/err" 'sorted(L[-1]["s
 if command -v script >/dev/null; then
 	"$PY" -c '
 for i in range(30): print("{\"argv\":[\"sleep\",\"0.1\"]}")' >"$T/tasks"
-	script -qec "$KS run --workers 2 --tasks $T/tasks >/dev/null" /dev/null >"$T/tty" 2>&1
+	TERM=xterm script -qec "$KS run --workers 2 --tasks $T/tasks >/dev/null" /dev/null >"$T/tty" 2>&1
 	is "$(tr '\r' '\n' <"$T/tty" | sed -nE 's/.* done, ([0-9]+) running, [0-9]+ waiting.*/\1/p' | sort -n | tail -n 1)" 2 \
 	    "progress: what two workers do is two running"
 	script -qec "$KS run --workers 2 --log-json --tasks $T/tasks >/dev/null" /dev/null >"$T/tty" 2>&1
