@@ -138,13 +138,14 @@ kn_fpath_fixed(const char *pattern)
 {
 	size_t at = 0;
 
-	for (;;) {
+	while (pattern[at]) {
 		size_t n = strcspn(pattern + at + 1, "/");
 
-		if (component_is_pattern(pattern + at + 1, n) || !pattern[at])
-			return at;
+		if (component_is_pattern(pattern + at + 1, n))
+			break;
 		at += 1 + n;
 	}
+	return at;
 }
 
 char *
