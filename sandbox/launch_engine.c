@@ -21,6 +21,7 @@
 #include "sandbox/launch_oci_int.h"
 #include "sandbox/oci_bridge.h"
 #include "sandbox/oci_engine.h"
+#include "sandbox/oci_left.h"
 
 enum { PATH_ROOM = 420, NOTE_MAX = 256 };
 
@@ -148,19 +149,25 @@ kn_engine_kill(const struct kn_launcher *l, uint32_t w)
 	kn_engine_remove(o->runtime, l->program, x->id);
 }
 
+/* Containers of this pool only, whatever is noted, and only if we have noted it. */
 static void
-remove_noted(const char *path)
+remove_noted(const char *path, const char *pool)
 {
 	static const enum kn_runtime engines[] = { KN_RUNTIME_PODMAN,
 		KN_RUNTIME_DOCKER };
-	KN_OWN_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	KN_OWN_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	char text[NOTE_MAX], program[256], word[16], id[96];
-	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	struct stat st;
+	size_t lead = kn_oci_left_pool(pool);
+	ssize_t n = fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid()
+			? read(fd, text, sizeof(text) - 1)
+			: -1;
 
 	if (n <= 0)
 		return;
 	text[n] = '\0';
-	if (sscanf(text, "%15s %95s", word, id) != 2 || strncmp(id, "knit-", 5) != 0)
+	if (sscanf(text, "%15s %95s", word, id) != 2 || strncmp(id, pool, lead) != 0 ||
+	    id[lead] != '-')
 		return;
 	for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++)
 		if (strcmp(word, kn_runtime_name(engines[i])) == 0 &&
@@ -171,15 +178,16 @@ remove_noted(const char *path)
 void
 kn_engine_left(const char *place)
 {
+	const char *pool = strrchr(place, '/');
 	char path[PATH_ROOM];
 	struct dirent *de;
-	DIR *d = opendir(place);
+	DIR *d = pool != NULL ? opendir(place) : NULL;
 
 	while (d != NULL && (de = readdir(d)) != NULL)
 		if (de->d_name[0] == 'w' &&
 		    snprintf(path, sizeof(path), "%s/%s/container", place, de->d_name) <
 			(int)sizeof(path))
-			remove_noted(path);
+			remove_noted(path, pool + 1);
 	if (d != NULL)
 		closedir(d);
 }

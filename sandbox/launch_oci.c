@@ -166,7 +166,7 @@ prepare(struct kn_launcher *l, struct kn_err *e)
 	    o->w[0].argv.n - l->policy->prefix_n, e);
 }
 
-/* Written by us, in a directory of the worker's user. */
+/* Read by the worker's user. */
 static int
 write_config(const char *dir, const char *text)
 {
@@ -206,9 +206,10 @@ make_bundle(
 		return -1;
 	rc = mkdir(x->dir, 0700) < 0 || mkdir(state, 0700) < 0 ||
 	     write_config(x->dir, text) < 0;
+	/* The runtime writes to its state only: what is next to it is believed. */
 	if (rc == 0 && c->root)
 		rc = chown(state, c->uid, c->uid) < 0 ||
-		     chown(x->dir, c->uid, c->uid) < 0;
+		     chown(x->dir, (uid_t)-1, c->uid) < 0 || chmod(x->dir, 0710) < 0;
 	if (rc != 0)
 		kn_err_sys(e, KN_EK_HOST, "make the bundle %s", x->dir);
 	free(text);

@@ -127,5 +127,87 @@ done
 ok "a killed supervisor takes it along" test ! -d "/proc/${stub:-0}"
 ks run $oci -- true
 is "$rc $(mine)" "0 " "the next start removes what it left"
+
+# ---- what a note names ----
+# The runtime's notes are in the worker's reach: they may name anybody. Whom the next start
+# ends has to be what is left of a container by the kernel's word.
+uid=$(id -u)
+[ -z "$root" ] || uid=1090000000
+sh -c 'exit 0' &
+dead=$!
+wait $dead
+start_of() {
+	sed 's/.*) //' "/proc/$1/stat" | cut -d' ' -f20
+}
+pool=knit-0123456789abcdef0123456789abcdef
+noted=$place/$pool-$dead-1-$(stat -L -c %i /proc/self/ns/pid)
+plant() { # WORKER PID [FOLDER]
+	at=${3:-$noted/$1/state}
+	mkdir -p "$noted/$1" "$at/$pool-$1"
+	printf '{"init_process_pid":%d,"init_process_start":%d}' "$2" "$(start_of "$2")" >"$at/$pool-$1/state.json"
+	printf '{"pid":%d,"process-start-time":%d}' "$2" "$(start_of "$2")" >"$at/$pool-$1/status"
+	[ -z "$root" ] || chown -R $uid "$at"
+	[ -z "${3-}" ] || ln -s "$3" "$noted/$1/state"
+}
+cat >"$T/first.py" <<'X'
+# Tells the first process of a user and a PID namespace, whose parent runs on or not.
+import ctypes, os, sys, time
+uid, stays = int(sys.argv[1]), sys.argv[2] == "runs"
+if os.getuid() != uid:
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+if ctypes.CDLL(None).unshare(0x30000000):
+    sys.exit("unshare")
+pid = os.fork()
+if pid == 0:
+    os.close(1)
+    time.sleep(300)
+    os._exit(0)
+print(pid, flush=True)
+if stays:
+    os.close(1)
+    time.sleep(300)
+X
+first() {
+	: >"$T/first"
+	"$PY" -S "$T/first.py" "$1" "$2" >>"$T/first" 2>/dev/null &
+	wait_lines "$T/first" 1
+	cat "$T/first"
+}
+state() {
+	sed 's/.*) //' "/proc/${1:-none}/stat" 2>/dev/null | cut -c1
+}
+chmod 644 "$T/first.py"
+sleep 300 &
+stranger=$!
+runs=$(first $uid runs)
+rest=$(first $uid left)
+elsewhere=$(first $uid left)
+other=
+[ -z "$root" ] || other=$(first $((uid + 1)) left)
+[ -d "$place" ] || mkdir -m 711 "$place"
+mkdir "$noted"
+plant w0 $stranger
+plant w1 "$rest"
+plant w2 "$runs"
+plant w3 "$elsewhere" "$T/elsewhere"
+[ -z "$other" ] || plant w4 "$other"
+ks run $oci -- true
+ok "the next start has looked" test ! -d "$noted"
+is "$(state $stranger)" S "a stranger that a note names lives"
+is_any "$(state "$rest")" "Z " "what is left of a container is ended"
+is "$(state "$elsewhere")" S "notes that a link leads to are nobody's"
+if [ -n "$root" ]; then
+	is "$(state "$runs")" S "a container whose runtime runs lives"
+	is "$(state "$other")" S "that of another user lives"
+fi
+for p in $stranger "$runs" "$rest" "$elsewhere" $other; do
+	up=$(awk '/^PPid:/ { print $2 }' "/proc/$p/status" 2>/dev/null)
+	[ "$p" != "$runs" ] || ! tr '\0' ' ' <"/proc/${up:-0}/cmdline" | grep -q first.py || kill -9 "$up"
+	kill -9 "$p" 2>/dev/null
+done
+wait $stranger 2>/dev/null
+rmdir "$place" 2>/dev/null
 left_after "after a killed supervisor and another start"
 done_testing
