@@ -93,33 +93,44 @@ def kib():
             except OSError:
                 pass
     return os.stat(arena).st_blocks // 2
+most, ended = 0, False
+def watch(): # beside the reading, which takes longer than the quiet on a slow machine
+    global most
+    while not ended:
+        most = max(most, kib())
+        time.sleep(0.01)
 def answers(n):
-    most = 0
     for _ in range(n):
         line = p.stdout.readline()
-        most = max(most, kib()) # before the line is read, which takes time
         r = json.loads(line)
         if r["verdict"] != "ok":
             print(r["verdict"], r["error"])
-    return most
+def most_of(n, size, sleep_us):
+    global most
+    most = 0
+    ask(n, size, sleep_us)
+    answers(n)
+    return most - base
 ask(1, 10, 0)
 answers(1)
 base = kib()
-ask(200, 100000, 2000)
-areas = (answers(200) - base) / 100
-ask(3, 6000000, 0)
-full = answers(3) - base
+watcher = threading.Thread(target=watch)
+watcher.start()
+areas = most_of(200, 100000, 2000) / 100
+full = most_of(3, 6000000, 0)
 end = time.monotonic() + 40
 while kib() - base > full // 4 and time.monotonic() < end:
     time.sleep(0.1)
 left = kib() - base
 ask(2, 6000000, 0)
 answers(2)
+ended = True
+watcher.join()
 p.stdin.close() # (all is written, or it had not been answered)
 # Each place that calls or results lie in has 32 areas: of two workers a lane each and a
 # way back each, or one bank and two ways back.
-most = int(os.environ["PLACES"]) * 32
-print("areas %s; %s; %s; rc %d" % ("at most 32 a place" if areas <= most + 1 else areas, "large" if full > 5500 else full, "given back" if left <= full // 4 else "%d of %d left" % (left, full), p.wait()))
+places = int(os.environ["PLACES"]) * 32
+print("areas %s; %s; %s; rc %d" % ("at most 32 a place" if areas <= places + 1 else areas, "large" if full > 5500 else full, "given back" if left <= full // 4 else "%d of %d left" % (left, full), p.wait()))
 X
 for steal in brokered shared; do # both wait for the same quiet
 	PLACES=$([ $steal = shared ] && echo 3 || echo 4) "$PY" "$T/blocks.py" "$KS" run --quiet --module "$M/checked.so" --workers 2 --steal $steal --tasks - >"$T/$steal" &
