@@ -111,24 +111,28 @@ parse_rounds(struct kn_bench *b, const char *text, struct kn_err *e)
 	return 0;
 }
 
-/* The value of option name at argv[*i], or NULL if it is another option. */
-static const char *
-value_of(const char *name, int argc, char **argv, int *i)
-{
-	size_t n = strlen(name);
-
-	if (strncmp(argv[*i], name, n) != 0)
-		return NULL;
-	if (argv[*i][n] == '=')
-		return argv[*i] + n + 1;
-	if (argv[*i][n] != '\0')
-		return NULL;
-	return *i + 1 < argc ? argv[++*i] : "";
-}
-
 struct asked {
 	bool help, delegate;
 };
+
+static int
+parse_value(struct kn_bench *b, int argc, char **argv, int *i, bool *out_rounds,
+    struct kn_err *e)
+{
+	static const char *const names[] = { "json", "only", "rounds", "quick",
+		"delegate", "help", NULL };
+	const char *v = NULL;
+	int rc = kn_opt_take("bench", "--only", argc, argv, i, &v, e);
+
+	if (rc > 0)
+		return parse_only(b, v, e);
+	if (rc == 0)
+		rc = kn_opt_take("bench", "--rounds", argc, argv, i, &v, e);
+	if (rc == 0)
+		return kn_opt_unknown(e, "bench", argv[*i], names);
+	*out_rounds = true;
+	return rc < 0 ? -1 : parse_rounds(b, v, e);
+}
 
 static int
 parse(struct kn_bench *b, int argc, char **argv, struct asked *out, struct kn_err *e)
@@ -136,31 +140,18 @@ parse(struct kn_bench *b, int argc, char **argv, struct asked *out, struct kn_er
 	bool rounds = false;
 
 	for (int i = 1; i < argc; i++) {
-		const char *v;
-
 		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
 			out->help = true;
 			return 0;
 		}
-		if (strcmp(argv[i], "--delegate") == 0) {
+		if (strcmp(argv[i], "--delegate") == 0)
 			out->delegate = true;
-		} else if (strcmp(argv[i], "--json") == 0) {
+		else if (strcmp(argv[i], "--json") == 0)
 			b->json = true;
-		} else if (strcmp(argv[i], "--quick") == 0) {
+		else if (strcmp(argv[i], "--quick") == 0)
 			b->quick = true;
-		} else if ((v = value_of("--only", argc, argv, &i))) {
-			if (parse_only(b, v, e) < 0)
-				return -1;
-		} else if ((v = value_of("--rounds", argc, argv, &i))) {
-			rounds = true;
-			if (parse_rounds(b, v, e) < 0)
-				return -1;
-		} else {
-			return kn_opt_refuse(e,
-			    "options here: --json, --only, --rounds, --quick, "
-			    "--delegate, --help",
-			    "bench: unexpected argument \"%.100s\"", argv[i]);
-		}
+		else if (parse_value(b, argc, argv, &i, &rounds, e) < 0)
+			return -1;
 	}
 	if (b->quick && !rounds)
 		b->rounds = 1;

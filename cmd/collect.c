@@ -6,18 +6,20 @@
 #include <sys/stat.h>
 
 #include "cmd/cmd.h"
+#include "cmd/opt.h"
 #include "ipc/err.h"
 
 int
 kn_collect_open(const char *dir, struct kn_err *e)
 {
-	int fd;
+	int fd = -1;
 
 	if (mkdir(dir, 0777) < 0 && errno != EEXIST)
-		return kn_err_sys(e, KN_EK_USAGE, "--out-dir: make %s", dir);
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		kn_err_sys(e, KN_EK_USAGE, "--out-dir: make %s", dir);
+	else if ((fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+		kn_err_sys(e, KN_EK_USAGE, "--out-dir: open %s", dir);
 	if (fd < 0)
-		return kn_err_sys(e, KN_EK_USAGE, "--out-dir: open %s", dir);
+		kn_opt_hint_file(e, dir);
 	return fd;
 }
 

@@ -7,13 +7,11 @@
 #include "cmd/connect.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"
@@ -63,27 +61,6 @@ grow(struct buf *b, size_t n, struct kn_err *e)
 }
 
 static int
-open_socket(struct connection *c, struct kn_err *e)
-{
-	const char *path = c->r->opt.connect;
-	struct sockaddr_un at = { .sun_family = AF_UNIX };
-
-	if (strlen(path) >= sizeof at.sun_path)
-		return kn_opt_refuse(e, "a socket's path has 107 bytes at most",
-		    "--connect: the path is too long");
-	memcpy(at.sun_path, path, strlen(path));
-	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (c->fd < 0)
-		return kn_err_sys(e, KN_EK_HOST, "--connect: socket");
-	if (connect(c->fd, (const struct sockaddr *)&at, sizeof at) == 0)
-		return 0;
-	kn_err_sys(e, KN_EK_USAGE, "--connect: %s", path);
-	if (errno == ECONNREFUSED || errno == ENOENT)
-		kn_err_hint(e, "start a server: knit-sandbox serve --socket %s", path);
-	return -1;
-}
-
-static int
 open_tasks(struct connection *c, struct kn_err *e)
 {
 	const char *path = c->r->opt.tasks;
@@ -93,8 +70,8 @@ open_tasks(struct connection *c, struct kn_err *e)
 		return kn_opt_refuse(e, "send it somewhere: >results.jsonl",
 		    "--tasks: stdout is closed, results have no place");
 	if (strcmp(path, "-") != 0)
-		c->in = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	return c->in < 0 ? kn_err_sys(e, KN_EK_USAGE, "--tasks: open %s", path) : 0;
+		c->in = kn_opt_open("--tasks", path, e);
+	return c->in < 0 ? -1 : 0;
 }
 
 /* ---- to the server ---- */
@@ -149,7 +126,7 @@ one_answer(struct connection *c, const char *line, size_t n, struct kn_err *e)
 	c->answers++;
 	c->not_ok += a.outcome.verdict != KNIT_OK;
 	if (c->single)
-		c->exit_code = kn_connect_print(&c->r->voice, &a);
+		c->exit_code = kn_connect_print(c->r, &a);
 	else if (kn_say_out(&c->r->voice, line, n) < 0)
 		e->kind = KN_EK_HOST;
 	kn_connect_forget(&a);
@@ -252,7 +229,8 @@ go(struct connection *c)
 
 	c->single = !c->r->opt.tasks;
 	sigaction(SIGPIPE, &ignore, NULL);
-	if (open_socket(c, &e) < 0)
+	c->fd = kn_opt_reach("--connect", c->r->opt.connect, &e);
+	if (c->fd < 0)
 		return kn_say_error(&c->r->voice, &e);
 	if (c->single) {
 		c->out.p = kn_connect_line(&c->r->opt, &c->out.n, &e);

@@ -36,7 +36,7 @@ struct kn_connect_answer {
 int kn_connect_read(
     const char *line, size_t n, struct kn_connect_answer *a, struct kn_err *e);
 /* As `run` would; the exit status. */
-int kn_connect_print(const struct kn_voice *v, const struct kn_connect_answer *a);
+int kn_connect_print(const struct kn_run *r, const struct kn_connect_answer *a);
 void kn_connect_forget(struct kn_connect_answer *a);
 
 #endif

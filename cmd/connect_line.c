@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cmd/connect.h"
+#include "cmd/report.h"
 #include "ipc/err.h"
 #include "ipc/fd.h"
 #include "supervisor/base64.h"
@@ -41,7 +42,7 @@ char *
 kn_connect_line(const struct kn_run_opts *o, size_t *out_n, struct kn_err *e)
 {
 	json_t *task = json_pack("{s:s}", "id", "command");
-	char *text, *line = NULL;
+	char *line = NULL;
 	int rc = -1;
 
 	if (task && o->call) {
@@ -51,21 +52,14 @@ kn_connect_line(const struct kn_run_opts *o, size_t *out_n, struct kn_err *e)
 	} else if (task) {
 		rc = json_object_set_new(task, "argv", words(o->argv));
 	}
-	text = rc == 0 ? json_dumps(task, JSON_COMPACT) : NULL;
+	if (rc == 0)
+		line = kn_report_line(json_incref(task), JSON_COMPACT, out_n);
 	json_decref(task);
-	if (text) {
-		*out_n = strlen(text) + 1;
-		line = realloc(text, *out_n + 1);
-		if (!line)
-			free(text);
-	}
 	if (!line) {
 		kn_err_set(e, KN_EK_USAGE, "--connect: the command is no UTF-8 text");
 		kn_err_hint(e, "a task line has texts only: see knit-tasks(5)");
 		return NULL;
 	}
-	line[*out_n - 1] = '\n';
-	line[*out_n] = '\0';
 	return line;
 }
 
@@ -193,12 +187,22 @@ kn_connect_read(
 	return 0;
 }
 
+/* A call has no exit code unless it ended in place of returning. */
+static int
+exit_of(const struct knit_outcome *o)
+{
+	if (o->verdict == KNIT_OK && o->exit_code < 0)
+		return KN_EXIT_OK;
+	if (o->verdict == KNIT_EXIT && o->exit_code <= 0)
+		return 1;
+	return kn_run_exit_of(o);
+}
+
 int
-kn_connect_print(const struct kn_voice *v, const struct kn_connect_answer *a)
+kn_connect_print(const struct kn_run *r, const struct kn_connect_answer *a)
 {
 	const struct knit_outcome *o = &a->outcome;
-	bool own_end = o->verdict == KNIT_OK || o->verdict == KNIT_EXIT ||
-		       o->verdict == KNIT_SIGNAL;
+	const struct kn_voice *v = &r->voice;
 
 	if (kn_say_out(v, o->out.bytes, o->out.n) < 0)
 		return KN_EXIT_OURS;
@@ -206,15 +210,10 @@ kn_connect_print(const struct kn_voice *v, const struct kn_connect_answer *a)
 	if (a->value && (kn_say_out(v, a->value, strlen(a->value)) < 0 ||
 			    kn_say_out(v, "\n", 1) < 0))
 		return KN_EXIT_OURS;
-	if (!own_end || o->error[0])
-		kn_say(v, "%s%s%s", knit_verdict_name(o->verdict),
-		    o->error[0] ? ": " : "", o->error);
-	/* A call has no exit code unless it ended in place of returning. */
-	if (o->verdict == KNIT_OK && o->exit_code < 0)
-		return KN_EXIT_OK;
-	if (o->verdict == KNIT_EXIT && o->exit_code <= 0)
-		return 1;
-	return kn_run_exit_of(o);
+	if (o->verdict == KNIT_EXIT && o->error[0]) /* an error that a call returned */
+		kn_say(v, "%s: %s", knit_verdict_name(o->verdict), o->error);
+	kn_run_tell(r, o, exit_of(o));
+	return exit_of(o);
 }
 
 void

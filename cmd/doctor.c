@@ -23,7 +23,9 @@ static const char help_text[] =
     "which layer, what a run loses by it, and what to do. Changes nothing. Run it as\n"
     "whoever shall run tasks, where they shall run.\n\n"
     "  --json                 one JSON document (policies/schemas/doctor.schema.json)\n"
-    "Exit: 0 all is fine, 1 findings, 125 it could not be told.\n";
+    "Exit: 0 tasks can be run (degraded: something weaker stands in, see what), 1 "
+    "they\n"
+    "cannot, 125 it could not be told.\n";
 
 enum { WAIT_MS = 60000 };
 
@@ -121,31 +123,34 @@ try_last_resort(struct kn_doctor *d)
 		memcpy(d->last_resort, lacks, sizeof lacks);
 }
 
+/* What is degraded is told; it keeps no task from running. */
 static int
-verdict(const struct kn_doctor *d)
+exit_of(const struct kn_doctor *d)
 {
-	int rc = KN_EXIT_OK;
-
-	for (int p = 0; p < KN_PROBE_N; p++) {
-		if (d->f[p].health >= KN_HEALTH_DEGRADED)
-			return KN_EXIT_NOT_ALL_OK;
-		if (d->f[p].health == KN_HEALTH_UNKNOWN)
-			rc = KN_EXIT_OURS;
+	switch (kn_report_doctor_verdict(d)) {
+	case KN_HEALTH_OK:
+	case KN_HEALTH_DEGRADED:
+		return KN_EXIT_OK;
+	case KN_HEALTH_REFUSED:
+		return KN_EXIT_NOT_ALL_OK;
+	case KN_HEALTH_UNKNOWN:
+		break;
 	}
-	return rc;
+	return KN_EXIT_OURS;
 }
 
 static int
 parse(int argc, char **argv, bool *json, bool *help, struct kn_err *e)
 {
+	static const char *const names[] = { "json", "help", NULL };
+
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--json") == 0)
 			*json = true;
 		else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
 			*help = true;
 		else
-			return kn_opt_refuse(e, "knit-sandbox doctor --help",
-			    "doctor: unexpected argument \"%.100s\"", argv[i]);
+			return kn_opt_unknown(e, "doctor", argv[i], names);
 	}
 	return 0;
 }
@@ -175,7 +180,7 @@ kn_cmd_doctor(int argc, char **argv, unsigned closed)
 		kn_say(NULL, "doctor: out of memory");
 		return KN_EXIT_OURS;
 	}
-	rc = kn_say_out(NULL, text, n) < 0 ? KN_EXIT_OURS : verdict(&d);
+	rc = kn_say_out(NULL, text, n) < 0 ? KN_EXIT_OURS : exit_of(&d);
 	free(text);
 	return rc;
 }

@@ -1,13 +1,17 @@
 /* cmd/main.c: the verb table. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "cmd/init.h"
+#include "cmd/opt.h"
 #include "ipc/err.h"
 #include "ipc/fd.h"
+#include "ipc/near.h"
 
 static const struct kn_verb verbs[] = {
 	{ "run", "run one command, or a batch of tasks, in sandboxes", kn_cmd_run },
@@ -18,7 +22,7 @@ static const struct kn_verb verbs[] = {
 	{ "version", "print the version", kn_cmd_version },
 	{ "top", "a live view of a pool that serves", kn_cmd_top },
 };
-enum { VERB_N = sizeof verbs / sizeof verbs[0] };
+enum { VERB_N = sizeof verbs / sizeof verbs[0], STACK_LEAST = 256 << 10 };
 
 static int
 help(void)
@@ -40,11 +44,70 @@ help(void)
 	return kn_say_out(NULL, text, (size_t)n) < 0 ? KN_EXIT_OURS : KN_EXIT_OK;
 }
 
+/* A verb that was mistyped, or a command without `run --` before it. */
+static int
+unknown(char **argv)
+{
+	static const char *const options[] = { "help", "version", NULL };
+	const char *names[VERB_N + 2] = { NULL }, *near;
+	struct kn_err e = { 0 };
+	int n = 0;
+
+	for (; n < VERB_N; n++)
+		names[n] = verbs[n].name;
+	names[n++] = "help";
+	if (argv[1][0] == '-') {
+		kn_err_set(
+		    &e, KN_EK_USAGE, "unknown option %.60s before a verb", argv[1]);
+		near = kn_opt_near(options, argv[1]);
+		if (near)
+			kn_err_hint(&e, "did you mean --%s?", near);
+		kn_err_hint(
+		    &e, "options follow the verb: knit-sandbox run %.60s", argv[1]);
+		return kn_say_error(NULL, &e);
+	}
+	near = kn_near_word(names, argv[1]);
+	kn_err_set(&e, KN_EK_USAGE, "unknown verb %.100s", argv[1]);
+	if (near)
+		kn_err_hint(&e, "did you mean knit-sandbox %s?", near);
+	kn_err_hint(&e,
+	    "knit-sandbox --help lists them; a command goes after: run -- %.60s",
+	    argv[1]);
+	return kn_say_error(NULL, &e);
+}
+
+/* What stands in for a closed stdout would take all that is printed. `run` and `serve`
+ * know what to do about it, others have nothing but that. */
+static void
+refuse_writes(void)
+{
+	KN_OWN_FD int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0)
+		(void)dup2(fd, STDOUT_FILENO);
+}
+
+/* The kernel ends without a word who needs more than that. */
+static int
+check_stack(struct kn_err *e)
+{
+	struct rlimit stack;
+
+	if (getrlimit(RLIMIT_STACK, &stack) < 0 || stack.rlim_cur >= STACK_LEAST)
+		return 0;
+	kn_err_set(e, KN_EK_HOST,
+	    "RLIMIT_STACK allows %llu KiB of stack, %u are needed",
+	    (unsigned long long)stack.rlim_cur / 1024, STACK_LEAST / 1024);
+	kn_err_hint(e, "raise it: ulimit -s");
+	return -1;
+}
+
 int
 main(int argc, char **argv)
 {
 	struct kn_err e = { 0 };
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	char dashed[] = "--help";
 	unsigned closed;
 
 	/* A file that may not grow (ulimit -f) is an error of the write, and named. */
@@ -63,22 +126,30 @@ main(int argc, char **argv)
 	/* A closed 0, 1 or 2 would be taken by the next descriptor we open. */
 	if (kn_fd_reserve_stdio(&closed, &e) < 0)
 		return kn_say_error(NULL, &e);
+	if (check_stack(&e) < 0)
+		return kn_say_error(NULL, &e);
 	if (argc < 2) {
 		kn_err_set(&e, KN_EK_USAGE, "no verb given");
 		kn_err_hint(&e, "knit-sandbox run -- COMMAND, or knit-sandbox --help");
 		return kn_say_error(NULL, &e);
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-	    strcmp(argv[1], "help") == 0)
+	    (strcmp(argv[1], "help") == 0 && argc < 3))
 		return help();
-	if (strcmp(argv[1], "--version") == 0)
+	if (strcmp(argv[1], "help") == 0) { /* "help run" is "run --help" */
+		argv[1] = argv[2];
+		argv[2] = dashed;
+		argc = 3;
+	}
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
 		return kn_cmd_version(1, argv + 1, closed);
 	for (int i = 0; i < VERB_N; i++) {
 		if (strcmp(argv[1], verbs[i].name) != 0)
 			continue;
+		if (closed & 1u << STDOUT_FILENO && verbs[i].run != kn_cmd_run &&
+		    verbs[i].run != kn_cmd_serve)
+			refuse_writes();
 		return verbs[i].run(argc - 1, argv + 1, closed);
 	}
-	kn_err_set(&e, KN_EK_USAGE, "unknown verb %s", argv[1]);
-	kn_err_hint(&e, "knit-sandbox --help lists them; a command goes after: run --");
-	return kn_say_error(NULL, &e);
+	return unknown(argv);
 }

@@ -15,6 +15,10 @@ static int text(
     struct kn_run_opts *, const struct kn_opt *, const char *, struct kn_err *);
 static int value(
     struct kn_run_opts *, const struct kn_opt *, const char *, struct kn_err *);
+static int duration(
+    struct kn_run_opts *, const struct kn_opt *, const char *, struct kn_err *);
+static int size(
+    struct kn_run_opts *, const struct kn_opt *, const char *, struct kn_err *);
 static int named(
     struct kn_run_opts *, const struct kn_opt *, const char *, struct kn_err *);
 static int set(
@@ -58,10 +62,10 @@ const struct kn_opt kn_opts[] = {
 	    AT(workdir), NULL },
 	{ "env", "K=V", "set a variable inside; repeatable", env, 0, NULL },
 	{ "timeout", "TIME", "wall clock limit of a task: 2s, 500ms, 5m; 0: none",
-	    value, 0, "/timeouts/hard_ms" },
-	{ "cpu-time", "TIME", "CPU time limit of a task and all it starts", value, 0,
+	    duration, 0, "/timeouts/hard_ms" },
+	{ "cpu-time", "TIME", "CPU time limit of a task and all it starts", duration, 0,
 	    "/limits/task/cpu_ms" },
-	{ "memory", "SIZE", "memory limit of a task, as 256M", value, 0,
+	{ "memory", "SIZE", "memory limit of a task, as 256M", size, 0,
 	    "/limits/task/memory" },
 	{ "pids", "N", "limit of processes and threads of a task", value, 0,
 	    "/limits/task/pids" },
@@ -211,6 +215,37 @@ static int
 value(struct kn_run_opts *o, const struct kn_opt *opt, const char *v, struct kn_err *e)
 {
 	return value_at(o, opt, opt->pointer, v, e);
+}
+
+/* In a policy a bare number is milliseconds, to timeout(1) it is seconds: whoever
+ * writes one here means either, and the wrong one runs nothing or for a quarter of an
+ * hour. */
+static int
+duration(
+    struct kn_run_opts *o, const struct kn_opt *opt, const char *v, struct kn_err *e)
+{
+	size_t n = strspn(v, "0123456789");
+
+	if (v[n] == '\0' && strspn(v, "0") < n)
+		return kn_opt_usage(e, opt,
+		    "write it with ms, s, m or h, as 500ms or 2s",
+		    "\"%.40s\" has no unit", v);
+	return value(o, opt, v, e);
+}
+
+/* A few bytes are what nobody means. */
+static int
+size(struct kn_run_opts *o, const struct kn_opt *opt, const char *v, struct kn_err *e)
+{
+	size_t n = strspn(v, "0123456789");
+	char hint[80];
+
+	if (v[n] == '\0' && n < 6 && strspn(v, "0") < n) {
+		snprintf(hint, sizeof hint, "write %sM or %sG", v, v);
+		return kn_opt_usage(
+		    e, opt, hint, "\"%s\" is a number of bytes, and too small", v);
+	}
+	return value(o, opt, v, e);
 }
 
 static int

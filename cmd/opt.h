@@ -54,6 +54,10 @@ int kn_opt_refuse(struct kn_err *e, const char *hint, const char *fmt, ...)
 void kn_opt_fini(struct kn_run_opts *o);
 /* The policy that they ask for, checked; knit_policy_free(). NULL with e. */
 struct knit_policy *kn_opt_policy(const struct kn_run_opts *o, struct kn_err *e);
+/* Why no policy of that name could be had, if that is what went wrong. */
+void kn_opt_hint_policy(struct kn_err *e, const char *name);
+/* The same of whatever file the options name for the pool. */
+void kn_opt_hint_sources(const struct kn_run_opts *o, struct kn_err *e);
 /* What is noted of the pool: --debug and --log-json, or KNIT_DEBUG. */
 int kn_opt_debug(const struct kn_run_opts *o, const struct kn_voice *v,
     struct knit_pool_options *how, struct kn_err *e);
@@ -67,5 +71,29 @@ const char *kn_opt_name(size_t i);
 /* Only --policy, --set and --help: the options of `policy show` and `policy check`;
  * other arguments are policies too. */
 int kn_opt_parse_policy(struct kn_run_opts *o, int argc, char **argv, struct kn_err *e);
+
+/* ---- opt_few.c: for the verbs with options of their own; names without dashes ---- */
+
+/* The name that arg, "--memroy" or "--memroy=1", was meant to be, or NULL. */
+const char *kn_opt_near(const char *const *names, const char *arg);
+/* Always -1: arg is no option of the verb, or no option at all. */
+int kn_opt_unknown(
+    struct kn_err *e, const char *verb, const char *arg, const char *const *names);
+/* Is argv[*i] the option `name` ("--only")? 1 with its value, which *i then is past, 0
+ * if not, -1 with e without a value. */
+int kn_opt_take(const char *verb, const char *name, int argc, char **argv, int *i,
+    const char **out, struct kn_err *e);
+
+/* ---- opt_file.c ---- */
+
+/* The file to read that an option names: a descriptor, or -1 with e. */
+int kn_opt_open(const char *option, const char *path, struct kn_err *e);
+
+/* Is there a file of nearly that name? Then it is told. */
+bool kn_opt_hint_near(struct kn_err *e, const char *path);
+/* opt_reach.c: a connection to who listens there: a descriptor, or -1 with e. */
+int kn_opt_reach(const char *option, const char *path, struct kn_err *e);
+/* By e->sys: what is there in place of the file, or why it cannot be had. */
+void kn_opt_hint_file(struct kn_err *e, const char *path);
 
 #endif

@@ -7,8 +7,25 @@
 #include "cmd/opt_table.h"
 #include "ipc/err.h"
 
-/* Known from the documentation of what is planned, not in this version. */
-static const char *const later[] = { "raw-stdio", "socket", "json", NULL };
+/* What other tools call it, or an earlier plan of this one did. */
+static const struct {
+	const char *name, *here;
+} elsewhere[] = {
+	{ "chdir", "it is --workdir DIR here" },
+	{ "cpus", "--set /limits/task/cpus=1.5 for processors, --cpu-time TIME" },
+	{ "cwd", "it is --workdir DIR here" },
+	{ "directory", "it is --workdir DIR here" },
+	{ "image", "--launcher oci:podman --set /launcher/image=NAME" },
+	{ "jobs", "it is --workers N here" },
+	{ "json", "a batch answers in JSON; of one command: --report FILE|-" },
+	{ "mount", "it is --bind SRC[:DST] or --ro-bind here" },
+	{ "rootfs", "--launcher oci --set /launcher/rootfs=DIR" },
+	{ "setenv", "it is --env K=V here" },
+	{ "share-net", "it is --network host here" },
+	{ "socket", "a running server's: --connect SOCKET" },
+	{ "verbose", "--debug '*' tells all" },
+	{ "volume", "it is --bind SRC[:DST] or --ro-bind here" },
+};
 
 /* ---- parsing ---- */
 
@@ -23,42 +40,33 @@ find(const char *name, size_t n)
 	return NULL;
 }
 
-/* The option that shares the longest beginning, at least three letters of it. */
-static const struct kn_opt *
-similar(const char *name, size_t n)
+int
+kn_opt_unknown_run(
+    struct kn_err *e, const char *verb, const char *arg, const char *const *names)
 {
-	const struct kn_opt *best = NULL;
-	size_t best_n = 2;
+	const char *bare = arg + strspn(arg, "-");
+	size_t n = strcspn(bare, "=");
 
-	for (size_t i = 0; i < KN_OPT_N; i++) {
-		size_t k = 0;
-
-		while (k < n && kn_opts[i].name[k] == name[k])
-			k++;
-		if (k > best_n) {
-			best = &kn_opts[i];
-			best_n = k;
-		}
+	if (n == 9 && memcmp(bare, "raw-stdio", n) == 0)
+		return kn_opt_refuse(e, "knit-sandbox run --help lists what it has",
+		    "this version does not have --raw-stdio");
+	for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) {
+		if (strlen(elsewhere[i].name) == n &&
+		    memcmp(elsewhere[i].name, bare, n) == 0)
+			return kn_opt_refuse(e, elsewhere[i].here,
+			    "%s: unknown option --%s", verb, elsewhere[i].name);
 	}
-	return best;
+	return kn_opt_unknown(e, verb, arg, names);
 }
 
 static int
-unknown(const char *arg, const char *name, size_t n, struct kn_err *e)
+unknown(const char *arg, struct kn_err *e)
 {
-	const struct kn_opt *near = similar(name, n);
-	char hint[80] = "knit-sandbox run --help lists the options";
+	const char *names[KN_OPT_N + 1] = { NULL };
 
-	for (size_t i = 0; later[i]; i++) {
-		if (strlen(later[i]) == n && memcmp(later[i], name, n) == 0)
-			return kn_opt_refuse(e,
-			    "knit-sandbox run --help lists what it has",
-			    "this version does not have --%s", later[i]);
-	}
-	if (near)
-		snprintf(hint, sizeof hint, "did you mean --%s?", near->name);
-	return kn_opt_refuse(e, hint, "unknown option %.*s",
-	    arg[1] == '-' && n < 100 ? (int)n + 2 : 100, arg);
+	for (size_t i = 0; i < KN_OPT_N; i++)
+		names[i] = kn_opts[i].name;
+	return kn_opt_unknown_run(e, "run", arg, names);
 }
 
 int
@@ -75,7 +83,7 @@ kn_opt_one(struct kn_run_opts *o, int argc, char **argv, int *i, struct kn_err *
 	}
 	opt = arg[1] == '-' ? find(name, n) : NULL;
 	if (!opt)
-		return unknown(arg, name, n, e);
+		return unknown(arg, e);
 	if (!opt->arg && v)
 		return kn_opt_usage(
 		    e, opt, "leave the = out", "takes no value, here \"%s\"", v);
@@ -229,6 +237,21 @@ kn_opt_parse(struct kn_run_opts *o, int argc, char **argv, struct kn_err *e)
 	return 0;
 }
 
+/* The others are taken out by the verbs that have them. */
+static int
+unknown_policy(const char *arg, struct kn_err *e)
+{
+	static const char *const names[] = { "policy", "set", "json", "format",
+		"around", "workers", "grant", "merge", "out", "call", "help", NULL };
+	const char *near = kn_opt_near(names, arg);
+	size_t n = strcspn(arg, "=");
+
+	if (near && strlen(near) + 2 == n && memcmp(near, arg + 2, n - 2) == 0)
+		return kn_opt_refuse(e, "knit-sandbox policy --help says whose it is",
+		    "policy: --%s needs a value, or is no option of this verb", near);
+	return kn_opt_unknown(e, "policy", arg, names);
+}
+
 int
 kn_opt_parse_policy(struct kn_run_opts *o, int argc, char **argv, struct kn_err *e)
 {
@@ -250,9 +273,7 @@ kn_opt_parse_policy(struct kn_run_opts *o, int argc, char **argv, struct kn_err 
 			if (kn_opt_one(o, argc, argv, &i, e) < 0)
 				return -1;
 		} else {
-			return kn_opt_refuse(e,
-			    "options here: --policy NAME|FILE, --set /PTR=VALUE",
-			    "policy: unknown option %.100s", arg);
+			return unknown_policy(arg, e);
 		}
 	}
 	return 0;

@@ -1,6 +1,7 @@
 /* cmd/opt_policy.c: options, and the environment that stands for some of them -> the
  * policy and the pool that they ask for.
  */
+#include <errno.h>
 #include <knit/pool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,72 @@ add(struct knit_policy *p, const struct kn_opt_src *s, struct knit_error *e)
 	return knit_policy_bind(p, s->text, s->at, s->writable, e);
 }
 
+/* errno says why access() did not find it. */
+static void
+hint_file(struct kn_err *e, const char *path)
+{
+	e->sys = errno;
+	kn_opt_hint_file(e, path);
+}
+
+/* "judge.json", where "judge" is what there is. */
+static bool
+is_preset_file(const char *name)
+{
+	char bare[40];
+	size_t n = strlen(name) - strlen(".json");
+	struct knit_policy *p;
+	bool is;
+
+	if (strchr(name, '/') || n >= sizeof bare)
+		return false;
+	memcpy(bare, name, n);
+	bare[n] = '\0';
+	p = knit_policy_new(bare);
+	is = p && knit_policy_check(p, NULL) == 0;
+	knit_policy_free(p);
+	return is;
+}
+
+void
+kn_opt_hint_policy(struct kn_err *e, const char *name)
+{
+	size_t n = strlen(name);
+	bool json = n > 5 && strcmp(name + n - 5, ".json") == 0;
+
+	if (!json && !strchr(name, '/')) {
+		if (e->kind == KN_EK_CONFIG && access(name, F_OK) == 0) {
+			e->hint[0] = '\0';
+			kn_err_hint(e,
+			    "for the file of that name in this directory: --policy "
+			    "./%s",
+			    name);
+		}
+	} else if (access(name, R_OK) < 0) {
+		int sys = errno;
+
+		if (json && is_preset_file(name))
+			kn_err_hint(e, "the preset's name is %.*s, without .json",
+			    (int)n - 5, name);
+		errno = sys;
+		hint_file(e, name);
+	}
+}
+
+void
+kn_opt_hint_sources(const struct kn_run_opts *o, struct kn_err *e)
+{
+	for (size_t i = 0; i < o->src_n; i++) {
+		if (o->src[i].type == KN_OPT_NAMED)
+			kn_opt_hint_policy(e, o->src[i].text);
+		else if (o->src[i].type == KN_OPT_MOUNT && e->sys &&
+			 access(o->src[i].text, F_OK) < 0)
+			hint_file(e, o->src[i].text);
+	}
+	if (e->sys && o->module && access(o->module, R_OK) < 0)
+		hint_file(e, o->module);
+}
+
 struct knit_policy *
 kn_opt_policy(const struct kn_run_opts *o, struct kn_err *e)
 {
@@ -47,6 +114,7 @@ kn_opt_policy(const struct kn_run_opts *o, struct kn_err *e)
 	if (rc == 0 && knit_policy_check(p, &err) == 0)
 		return p;
 	kn_say_take(e, &err);
+	kn_opt_hint_sources(o, e);
 	knit_policy_free(p);
 	return NULL;
 }

@@ -26,6 +26,10 @@ int kn_opt_usage(struct kn_err *e, const struct kn_opt *opt, const char *hint,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* One option at argv[*i]; moves *i past a value. */
 int kn_opt_one(struct kn_run_opts *o, int argc, char **argv, int *i, struct kn_err *e);
+/* Always -1: arg is none of names, which are the verb's; what other tools call by it is
+ * told too. */
+int kn_opt_unknown_run(
+    struct kn_err *e, const char *verb, const char *arg, const char *const *names);
 int kn_opt_add_policy(struct kn_run_opts *o, const char *name, struct kn_err *e);
 
 #endif

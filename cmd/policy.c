@@ -1,6 +1,7 @@
 /* cmd/policy.c: knit-sandbox policy: the table of its verbs, and `policy list`. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <knit/pool.h>
 
@@ -8,6 +9,7 @@
 #include "cmd/opt.h"
 #include "cmd/policy.h"
 #include "ipc/err.h"
+#include "ipc/near.h"
 #include "sandbox/policy.h"
 
 static const struct verb {
@@ -59,6 +61,16 @@ kn_policy_help(void)
 	return kn_say_out(NULL, text, (size_t)n) < 0 ? KN_EXIT_OURS : KN_EXIT_OK;
 }
 
+bool
+kn_policy_is_preset(const char *name)
+{
+	const char *const *v = kn_policy_presets();
+
+	while (*v && strcmp(*v, name) != 0)
+		v++;
+	return *v != NULL;
+}
+
 int
 kn_policy_list_main(int argc, char **argv)
 {
@@ -66,6 +78,8 @@ kn_policy_list_main(int argc, char **argv)
 	char line[128];
 	int n;
 
+	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
+		return kn_policy_help();
 	if (argc > 1) {
 		struct kn_err e = { 0 };
 
@@ -117,6 +131,27 @@ verb_list(char *dst, size_t cap)
 			    verbs[i].name);
 }
 
+static void
+unknown(const char *what, const char *hint, struct kn_err *e)
+{
+	const char *names[VERB_N + 1] = { NULL }, *near;
+	char meant[80];
+
+	for (int i = 0; i < VERB_N; i++)
+		names[i] = verbs[i].name;
+	near = kn_near_word(names, what);
+	if (near)
+		snprintf(
+		    meant, sizeof meant, "did you mean knit-sandbox policy %s?", near);
+	if (!near && (access(what, F_OK) == 0 || kn_policy_is_preset(what)))
+		kn_opt_refuse(e,
+		    "say what: knit-sandbox policy explain NAME|FILE, or show, check",
+		    "policy: \"%.100s\" is a policy, not what to do with it", what);
+	else
+		kn_opt_refuse(e, near ? meant : hint,
+		    "policy: unexpected argument \"%.100s\"", what);
+}
+
 int
 kn_cmd_policy(int argc, char **argv, unsigned closed)
 {
@@ -140,6 +175,6 @@ kn_cmd_policy(int argc, char **argv, unsigned closed)
 	if (argc < 2)
 		kn_opt_refuse(&e, hint, "policy: %s what?", list);
 	else
-		kn_opt_refuse(&e, hint, "policy: unexpected argument \"%.100s\"", what);
+		unknown(what, hint, &e);
 	return kn_say_error(NULL, &e);
 }

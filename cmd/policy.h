@@ -21,6 +21,7 @@ int kn_policy_schema_main(int argc, char **argv);
 int kn_policy_export_main(int argc, char **argv);
 int kn_policy_learn_main(int argc, char **argv);
 
+bool kn_policy_is_preset(const char *name);
 /* --help of all of them. Returns the exit code. */
 int kn_policy_help(void);
 /* Options and names as kn_opt_parse_policy() has them, and the policy they make. True:

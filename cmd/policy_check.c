@@ -39,6 +39,9 @@ kn_policy_of_opts(const struct kn_run_opts *o, struct kn_policy **out,
 			.writable = o->src[i].writable,
 			.label = o->src[i].label ? o->src[i].label : o->src[i].text };
 	rc = kn_policy_load_noted(src, o->src_n, out, notes, e);
+	for (size_t i = 0; rc < 0 && i < o->src_n; i++)
+		if (o->src[i].type == KN_OPT_NAMED)
+			kn_opt_hint_policy(e, o->src[i].text);
 	free(src);
 	return rc;
 }
@@ -69,6 +72,8 @@ kn_policy_say_notes(const struct kn_policy_notes *notes, const struct kn_err *e)
 	if (notes->n + notes->more > 1)
 		kn_say(NULL, "policy check: %zu mistakes%s", notes->n + notes->more,
 		    notes->more ? ", of which the first are told" : "");
+	if (!*hint)
+		hint = e->hint;
 	if (*hint)
 		kn_say_hint(NULL, hint);
 	return KN_EXIT_NOT_ALL_OK;

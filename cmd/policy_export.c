@@ -97,16 +97,6 @@ bwrap(const struct kn_run_opts *o, struct kn_err *e)
 	return rc;
 }
 
-static bool
-is_preset(const char *name)
-{
-	const char *const *v = kn_policy_presets();
-
-	while (*v && strcmp(*v, name) != 0)
-		v++;
-	return *v != NULL;
-}
-
 /* workers: 0, or what is put around a server of so many. */
 static int
 other(const struct kn_run_opts *o, int format, uint32_t workers, struct kn_err *e)
@@ -122,7 +112,7 @@ other(const struct kn_run_opts *o, int format, uint32_t workers, struct kn_err *
 	for (size_t i = 0; i < o->src_n; i++)
 		if (o->src[i].type == KN_OPT_NAMED)
 			name = o->src[i].text;
-	preset = o->src_n == 1 && is_preset(name); /* and nothing on top */
+	preset = o->src_n == 1 && kn_policy_is_preset(name); /* and nothing on top */
 	if (strrchr(name, '/'))
 		name = strrchr(name, '/') + 1;
 	snprintf(base, sizeof base, "%s", name);
@@ -141,23 +131,6 @@ other(const struct kn_run_opts *o, int format, uint32_t workers, struct kn_err *
 	kn_policy_notes_fini(&notes);
 	kn_policy_free(p);
 	return rc;
-}
-
-static bool
-take_flag(int *argc, char **argv, const char *name)
-{
-	bool found = false;
-	int to = 1;
-
-	for (int i = 1; i < *argc; i++) {
-		if (strcmp(argv[i], name) == 0)
-			found = true;
-		else
-			argv[to++] = argv[i];
-	}
-	if (*argc > 0)
-		*argc = to;
-	return found;
 }
 
 enum { WORKERS = 2, WORKERS_MOST = 256 };
@@ -186,7 +159,7 @@ kn_policy_export_main(int argc, char **argv)
 {
 	const char *format = kn_policy_take_arg(&argc, argv, "--format");
 	const char *count = kn_policy_take_arg(&argc, argv, "--workers");
-	bool around = take_flag(&argc, argv, "--around");
+	bool around = kn_policy_take_flag(&argc, argv, "--around");
 	uint32_t workers = 0;
 	struct kn_run_opts o;
 	struct kn_err e = { 0 };

@@ -209,8 +209,11 @@ write_out(struct learn *l, struct kn_err *e)
 			   ? kn_err_set(e, KN_EK_HOST, "write the policy")
 			   : 0;
 	fd = open(l->out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
-	if (fd < 0)
-		return kn_err_sys(e, KN_EK_USAGE, "--out: open %s", l->out);
+	if (fd < 0) {
+		kn_err_sys(e, KN_EK_USAGE, "--out: open %s", l->out);
+		kn_opt_hint_file(e, l->out);
+		return -1;
+	}
 	if (kn_fd_write_all(fd, l->text, n) < 0 || kn_fd_write_all(fd, "\n", 1) < 0 ||
 	    fsync(fd) < 0)
 		kn_err_sys(e, KN_EK_HOST, "--out: write %s", l->out);
@@ -232,13 +235,15 @@ find_base(struct learn *l, struct kn_err *e)
 		return kn_opt_refuse(e,
 		    "put what they say into a file, and learn on it",
 		    "policy learn: one base, a preset or a file");
-	for (const char *const *p = kn_policy_presets(); *p; p++)
-		if (strcmp(*p, name) == 0) {
-			snprintf(l->base, sizeof l->base, "%s", name);
-			return 0;
-		}
-	if (!realpath(name, path))
-		return kn_err_sys(e, KN_EK_CONFIG, "policy %s", name);
+	if (kn_policy_is_preset(name)) {
+		snprintf(l->base, sizeof l->base, "%s", name);
+		return 0;
+	}
+	if (!realpath(name, path)) {
+		kn_err_sys(e, KN_EK_CONFIG, "policy %s", name);
+		kn_opt_hint_policy(e, name);
+		return -1;
+	}
 	snprintf(l->base, sizeof l->base, "%s", path);
 	return 0;
 }

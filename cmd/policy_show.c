@@ -82,8 +82,10 @@ diff(const char *a, const char *b)
 			.type = KN_SRC_NAMED, .text = names[i], .label = names[i]
 		};
 
-		if (kn_policy_load(&src, 1, &p[i], &e) < 0)
+		if (kn_policy_load(&src, 1, &p[i], &e) < 0) {
+			kn_opt_hint_policy(&e, names[i]);
 			rc = kn_say_error(NULL, &e);
+		}
 	}
 	if (rc == KN_EXIT_OK) {
 		bool differ;

@@ -91,10 +91,28 @@ lacks(const struct knit_pool *pool)
 }
 
 char *
+kn_report_line(json_t *root, size_t flags, size_t *out_n)
+{
+	char *text = json_dumps(root, flags), *line;
+
+	json_decref(root);
+	if (!text)
+		return NULL;
+	*out_n = strlen(text);
+	line = realloc(text, *out_n + 2);
+	if (!line) {
+		free(text);
+		return NULL;
+	}
+	memcpy(line + *out_n, "\n", 2);
+	*out_n += 1;
+	return line;
+}
+
+char *
 kn_report_summary(const struct kn_report_batch *b, size_t *out_n)
 {
 	json_t *root = json_object(), *verdicts = json_object(), *less;
-	char *text = NULL, *line;
 	uint64_t total = 0;
 	int r = 0;
 
@@ -126,19 +144,10 @@ kn_report_summary(const struct kn_report_batch *b, size_t *out_n)
 	}
 	if (b->network)
 		r |= set(root, "network", json_loads(b->network, 0, NULL));
-	if (r == 0)
-		text =
-		    json_dumps(root, JSON_COMPACT | (b->ascii ? JSON_ENSURE_ASCII : 0));
-	json_decref(root);
-	if (!text)
-		return NULL;
-	*out_n = strlen(text);
-	line = realloc(text, *out_n + 2);
-	if (!line) {
-		free(text);
+	if (r < 0) {
+		json_decref(root);
 		return NULL;
 	}
-	memcpy(line + *out_n, "\n", 2);
-	*out_n += 1;
-	return line;
+	return kn_report_line(
+	    root, JSON_COMPACT | (b->ascii ? JSON_ENSURE_ASCII : 0), out_n);
 }

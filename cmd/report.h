@@ -2,6 +2,7 @@
 #ifndef KN_CMD_REPORT_H
 #define KN_CMD_REPORT_H
 
+#include <jansson.h>
 #include <knit/pool.h>
 
 struct kn_report_batch {
@@ -20,5 +21,7 @@ struct kn_report_batch {
 };
 /* Fresh text that ends in a newline, *out_n its length; NULL when out of memory. */
 char *kn_report_summary(const struct kn_report_batch *b, size_t *out_n);
+/* root as such a text, by flags of jansson's; takes root. */
+char *kn_report_line(json_t *root, size_t flags, size_t *out_n);
 
 #endif

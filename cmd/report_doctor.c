@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "cmd/report.h"
 #include "sandbox/doctor.h"
 #include "version.h"
 
@@ -18,7 +19,27 @@ static const char *const who_name[] = {
 	[KN_WHO_CONTAINER] = "container",
 };
 
+enum kn_health
+kn_report_doctor_verdict(const struct kn_doctor *d)
+{
+	enum kn_health run = d->f[KN_PROBE_RUN].health;
+
+	if (run != KN_HEALTH_OK)
+		return run;
+	for (int p = 0; p < KN_PROBE_N; p++)
+		if (d->f[p].health >= KN_HEALTH_DEGRADED)
+			return KN_HEALTH_DEGRADED;
+	return KN_HEALTH_OK;
+}
+
 /* ---- for people ---- */
+
+static const char *const in_words[] = {
+	[KN_HEALTH_OK] = "tasks can be run",
+	[KN_HEALTH_UNKNOWN] = "whether tasks can be run is not known",
+	[KN_HEALTH_DEGRADED] = "tasks can be run, with less than all walls and limits",
+	[KN_HEALTH_REFUSED] = "no task can be run",
+};
 
 /* Words of text, broken at the width, below what is there already. */
 static void
@@ -115,7 +136,8 @@ kn_report_doctor_text(const struct kn_doctor *d, size_t *out_n)
 	if (!f)
 		return NULL;
 	uname(&u);
-	fprintf(f, "knit-sandbox %s, Linux %s %s\n", KN_VERSION, u.release, u.machine);
+	fprintf(f, "knit-sandbox %s, Linux %s %s: %s\n", KN_VERSION, u.release,
+	    u.machine, in_words[kn_report_doctor_verdict(d)]);
 	for (int h = KN_HEALTH_REFUSED; h >= KN_HEALTH_DEGRADED; h--)
 		for (int p = 0; p < KN_PROBE_N; p++)
 			if ((int)d->f[p].health == h)
@@ -177,7 +199,6 @@ kn_report_doctor_json(const struct kn_doctor *d, size_t *out_n)
 {
 	json_t *root = json_object(), *probes = json_array();
 	struct utsname u = { 0 };
-	char *text = NULL, *line;
 	int r = 0, count[KN_HEALTH_REFUSED + 1] = { 0 };
 
 	uname(&u);
@@ -191,23 +212,16 @@ kn_report_doctor_json(const struct kn_doctor *d, size_t *out_n)
 	r |= set(root, "machine", json_string(u.machine));
 	r |= set(root, "uid", json_integer(d->host.uid));
 	r |= set(root, "container", json_string(kn_inside_name(d->around.inside)));
+	r |= set(
+	    root, "verdict", json_string(kn_health_name(kn_report_doctor_verdict(d))));
 	r |= set(root, "refused", json_integer(count[KN_HEALTH_REFUSED]));
 	r |= set(root, "degraded", json_integer(count[KN_HEALTH_DEGRADED]));
 	r |= set(root, "unknown", json_integer(count[KN_HEALTH_UNKNOWN]));
 	r |= set(root, "last_resort", or_null(d->last_resort));
 	r |= set(root, "probes", probes);
-	if (r == 0)
-		text = json_dumps(root, JSON_INDENT(2));
-	json_decref(root);
-	if (!text)
-		return NULL;
-	*out_n = strlen(text);
-	line = realloc(text, *out_n + 2);
-	if (!line) {
-		free(text);
+	if (r < 0) {
+		json_decref(root);
 		return NULL;
 	}
-	memcpy(line + *out_n, "\n", 2);
-	*out_n += 1;
-	return line;
+	return kn_report_line(root, JSON_INDENT(2), out_n);
 }

@@ -5,8 +5,11 @@
 
 #include <stddef.h>
 
-struct kn_doctor;
+#include "sandbox/doctor.h"
 
+/* Of all of it: of the run that was tried, and DEGRADED where it does but something
+ * weaker stands in. */
+enum kn_health kn_report_doctor_verdict(const struct kn_doctor *d);
 /* Worst first, one screen. Malloced, or NULL: no memory. */
 char *kn_report_doctor_text(const struct kn_doctor *d, size_t *out_n);
 /* policies/schemas/doctor.schema.json. */

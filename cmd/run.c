@@ -81,8 +81,11 @@ open_output(struct kn_run *r, const char *option, const char *path, int *out_fd,
 	struct stat st;
 
 	*out_fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
-	if (*out_fd < 0 || fstat(*out_fd, &st) < 0)
-		return kn_err_sys(e, KN_EK_USAGE, "%s: open %s", option, path);
+	if (*out_fd < 0 || fstat(*out_fd, &st) < 0) {
+		kn_err_sys(e, KN_EK_USAGE, "%s: open %s", option, path);
+		kn_opt_hint_file(e, path);
+		return -1;
+	}
 	use = other_use(r, option, &st);
 	if (use)
 		return kn_opt_refuse(e, "name a file of its own",
@@ -194,7 +197,9 @@ kn_run_open(struct kn_run *r, struct kn_err *e)
 			KNIT_POOL_MOVE_CGROUP | KNIT_POOL_OWN_PROCESS;
 	if (knit_pool_open(r->policy, &r->how, &r->pool, &err) < 0) {
 		r->pool = NULL;
-		return kn_say_take(e, &err);
+		kn_say_take(e, &err);
+		kn_opt_hint_sources(&r->opt, e);
+		return -1;
 	}
 	tell_layers(r);
 	return 0;

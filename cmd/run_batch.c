@@ -1,6 +1,5 @@
 /* cmd/run_batch.c: many tasks: lines in, result lines out, progress and a table. */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,10 +78,8 @@ open_input(struct batch *b, struct kn_err *e)
 		b->in = STDIN_FILENO;
 		return 0;
 	}
-	b->in = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (b->in < 0)
-		return kn_err_sys(e, KN_EK_USAGE, "--tasks: open %s", path);
-	return 0;
+	b->in = kn_opt_open("--tasks", path, e);
+	return b->in < 0 ? -1 : 0;
 }
 
 static int
@@ -99,7 +96,10 @@ open_lines(struct batch *b, struct kn_err *e)
 	if (knit_batch_open(b->r->pool, &o, &b->lines, &err) == 0)
 		return 0;
 	kn_say_take(e, &err);
-	return b->r->opt.keep_dir ? kn_err_wrap(e, "--keep") : -1;
+	if (!b->r->opt.keep_dir)
+		return -1;
+	kn_opt_hint_file(e, b->r->opt.keep_dir);
+	return kn_err_wrap(e, "--keep");
 }
 
 static int

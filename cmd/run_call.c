@@ -5,7 +5,6 @@
  * An error that the task returned is told with all its causes, and is exit status 1.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -106,10 +105,9 @@ read_file(struct call *c, const char *path, struct kn_err *e)
 	size_t n = 0;
 
 	if (strcmp(path, "-") != 0) {
-		own = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		fd = own = kn_opt_open("--input", path, e);
 		if (own < 0)
-			return kn_err_sys(e, KN_EK_USAGE, "--input: open %s", path);
-		fd = own;
+			return -1;
 	}
 	(void)knit_policy_number(c->r->policy, "/payload/max", &max);
 	/* One byte more: the pool says that it is too large, with its code. */

@@ -42,6 +42,8 @@ int kn_run_connect(struct kn_run *r);
 
 /* The exit status of a single command or call that ended like this. */
 int kn_run_exit_of(const struct knit_outcome *o);
+/* How one command ended, where that is not its own business, and what to do. */
+void kn_run_tell(const struct kn_run *r, const struct knit_outcome *o, int exit_code);
 /* The first workers are started, and what the caller should know of them is said. */
 int kn_run_open(struct kn_run *r, struct kn_err *e);
 void kn_run_close(struct kn_run *r);

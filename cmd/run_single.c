@@ -60,26 +60,66 @@ kn_run_exit_of(const struct knit_outcome *o)
 	return KN_EXIT_OURS;
 }
 
+/* A shell's word, or a line for a shell, in place of a program. */
+static const char *
+hint_shell(const struct kn_run_opts *opt)
+{
+	static const char *const builtins[] = { "cd", "export", "source", ".", "alias",
+		"ulimit", "umask", "set", "exec", "eval", NULL };
+	const char *name = opt->argv[0];
+
+	if (!opt->argv[1] && strpbrk(name, " ;|&<>$"))
+		return "a program and its arguments are words of their own: -- ls -l; "
+		       "a line for the shell is one word of its: -- sh -c 'ls -l | wc'";
+	for (size_t i = 0; builtins[i]; i++)
+		if (strcmp(builtins[i], name) == 0)
+			return "that is the shell's own: -- sh -c 'cd /tmp && ls'";
+	return NULL;
+}
+
 /* What a first user meets most: his files are not in there. NULL: nothing to add. */
 static const char *
-hint_of(const struct single *s)
+hint_of(const struct kn_run_opts *opt, const struct knit_outcome *o)
 {
-	const struct kn_run_opts *o = &s->r->opt;
+	bool path = opt->argv && strchr(opt->argv[0], '/');
 
-	if (s->o->verdict == KNIT_NOT_FOUND)
-		return strchr(o->argv[0], '/')
-			   ? "your files are in there only if bound: --ro-bind "
-			     "SRC[:DST], --workdir DIR"
-			   : "it must be in the PATH inside; a program of yours needs "
-			     "a "
-			     "bind: --ro-bind SRC[:DST]";
-	if (s->o->verdict == KNIT_INVALID && o->workdir)
+	if (o->verdict == KNIT_NOT_FOUND && opt->argv && hint_shell(opt))
+		return hint_shell(opt);
+	if (o->verdict == KNIT_NOT_FOUND && opt->connect)
+		return path
+			   ? "a server shows the files of its own policy only: serve "
+			     "--ro-bind SRC[:DST]; or send it with the task line"
+			   : "it must be in the PATH inside, by the server's policy; a "
+			     "program of yours needs a bind there: serve --ro-bind "
+			     "SRC[:DST]";
+	if (o->verdict == KNIT_NOT_FOUND)
+		return path ? "your files are in there only if bound: --ro-bind "
+			      "SRC[:DST], --workdir DIR"
+			    : "it must be in the PATH inside; a program of yours needs "
+			      "a bind: --ro-bind SRC[:DST]";
+	if (o->verdict == KNIT_INVALID && opt->workdir)
 		return "--workdir is a directory inside: bind one there with "
 		       "--bind SRC:DIR, or leave it out for /task";
-	if (s->o->verdict == KNIT_DENIED)
+	if (o->verdict == KNIT_DENIED)
 		return "the kernel's log has the number of the call (dmesg: type=1326 "
 		       "... syscall=); see WHAT WAS REFUSED in knit-policy(5)";
 	return NULL;
+}
+
+void
+kn_run_tell(const struct kn_run *r, const struct knit_outcome *o, int exit_code)
+{
+	const char *hint = hint_of(&r->opt, o);
+
+	if (o->verdict == KNIT_OK || o->verdict == KNIT_EXIT ||
+	    o->verdict == KNIT_SIGNAL)
+		return;
+	if (r->voice.quiet && exit_code != KN_EXIT_OURS)
+		return;
+	kn_say(&r->voice, "%s%s%s", knit_verdict_name(o->verdict),
+	    o->error[0] ? ": " : "", o->error);
+	if (hint && !r->voice.quiet)
+		kn_say_hint(&r->voice, hint);
 }
 
 static void
@@ -107,21 +147,12 @@ static void
 tell(const struct single *s)
 {
 	const struct kn_voice *v = &s->r->voice;
-	const char *hint = hint_of(s);
 
 	if (!v->quiet && s->o->verdict != KNIT_OUTPUT_LIMIT && has_console(s)) {
 		tell_cut(v, "stdout", &s->o->out, s->o->passed);
 		tell_cut(v, "stderr", &s->o->err, s->o->passed_err);
 	}
-	if (s->o->verdict == KNIT_OK || s->o->verdict == KNIT_EXIT ||
-	    s->o->verdict == KNIT_SIGNAL)
-		return;
-	if (v->quiet && s->exit_code != KN_EXIT_OURS)
-		return;
-	kn_say(v, "%s%s%s", knit_verdict_name(s->o->verdict),
-	    s->o->error[0] ? ": " : "", s->o->error);
-	if (hint && !v->quiet)
-		kn_say_hint(v, hint);
+	kn_run_tell(s->r, s->o, s->exit_code);
 }
 
 /* Once: the outcome is there, while its worker may still be ending. */
@@ -190,13 +221,10 @@ is_directory(int fd)
 static int
 take_stdin(const char *path, struct kn_err *e)
 {
-	KN_OWN_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	KN_OWN_FD int fd = kn_opt_open("--stdin", path, e);
 
 	if (fd < 0)
-		return kn_err_sys(e, KN_EK_USAGE, "--stdin: open %s", path);
-	if (is_directory(fd))
-		return kn_opt_refuse(e, "to show a directory: --ro-bind SRC[:DST]",
-		    "--stdin: %s is a directory", path);
+		return -1;
 	if (dup2(fd, STDIN_FILENO) < 0)
 		return kn_err_sys(e, KN_EK_USAGE, "--stdin: %s", path);
 	return 0;

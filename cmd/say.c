@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"
@@ -66,7 +67,13 @@ kn_say_hint(const struct kn_voice *v, const char *text)
 static const char *
 limit_hint(int sys)
 {
+	struct rlimit as;
+
 	switch (sys) {
+	case ENOMEM:
+		return getrlimit(RLIMIT_AS, &as) == 0 && as.rlim_cur != RLIM_INFINITY
+			   ? "raise the limit of address space (ulimit -v)"
+			   : "";
 	case EMFILE:
 		return "raise the limit of open files (ulimit -n), or run fewer "
 		       "workers side by side";

@@ -200,6 +200,7 @@ listen_unix(struct kn_serve *s, const char *option, const char *path,
 	(void)umask(old);
 	if (rc < 0) {
 		kn_err_sys(e, KN_EK_USAGE, "%s: listen at %s", option, path);
+		kn_opt_hint_file(e, path);
 		close(fd);
 		return -1;
 	}

@@ -116,6 +116,25 @@ is_shared(const char *arg)
 	return false;
 }
 
+static int
+unknown(const char *arg, struct kn_err *e)
+{
+	const char *names[OWN_N + sizeof shared / sizeof *shared] = { NULL };
+	size_t n = strcspn(arg, "=");
+
+	for (size_t i = 0; kn_opt_name(i); i++) {
+		if (strlen(kn_opt_name(i)) + 2 == n &&
+		    memcmp(kn_opt_name(i), arg + 2, n - 2) == 0)
+			return kn_opt_refuse(e, "a client has it: run --connect PATH",
+			    "serve: --%s is an option of run only", kn_opt_name(i));
+	}
+	for (n = 0; n < OWN_N; n++)
+		names[n] = own[n].name;
+	for (size_t i = 0; shared[i]; i++)
+		names[n++] = shared[i];
+	return kn_opt_unknown_run(e, "serve", arg, names);
+}
+
 int
 kn_serve_opt_parse(struct kn_serve_opts *o, int argc, char **argv, struct kn_err *e)
 {
@@ -129,19 +148,21 @@ kn_serve_opt_parse(struct kn_serve_opts *o, int argc, char **argv, struct kn_err
 			o->help = true;
 			return 0;
 		}
-		if (strncmp(argv[i], "--", 2) != 0 || argv[i][2] == '\0')
+		if (argv[i][0] != '-' || strcmp(argv[i], "--") == 0)
 			return kn_opt_refuse(e,
-			    "clients send what is to run, over the socket",
+			    argv[i][0] == '/' || argv[i][0] == '.'
+				? "the socket is named by --socket PATH"
+				: "clients send what is to run, over the socket",
 			    "serve: unexpected argument \"%.100s\"", argv[i]);
+		if (argv[i][1] != '-')
+			return unknown(argv[i], e);
 		rc = one_of_own(o, argc, argv, &i, e);
 		if (rc < 0)
 			return -1;
 		if (rc > 0)
 			continue;
 		if (!is_shared(argv[i]))
-			return kn_opt_refuse(e,
-			    "knit-sandbox serve --help has the options",
-			    "serve: unknown option %.100s", argv[i]);
+			return unknown(argv[i], e);
 		if (kn_opt_one(&o->run, argc, argv, &i, e) < 0)
 			return -1;
 	}

@@ -56,6 +56,7 @@ open_pool(struct kn_serve *s, struct kn_err *e)
 		knit_policy_free(p->policy);
 		free(p);
 		kn_say_take(e, &err);
+		kn_opt_hint_sources(&s->opt.run, e);
 		return NULL;
 	}
 	if (knit_pool_remark(p->pool)[0] && !s->voice.quiet)

@@ -9,30 +9,12 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "cmd/serve_int.h"
 #include "ipc/fd.h"
 
 enum { WAIT_S = 5 }; /* /health is answered at once by a server that lives */
-
-static int
-reach_unix(const char *path, struct kn_err *e)
-{
-	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	int fd;
-
-	if (strlen(path) >= sizeof at.sun_path)
-		return kn_err_set(e, KN_EK_USAGE, "--probe: the path is too long");
-	snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || connect(fd, (const struct sockaddr *)&at, sizeof at) < 0) {
-		kn_err_sys(e, KN_EK_HOST, "--probe: %s", path);
-		kn_fd_close(&fd);
-	}
-	return fd;
-}
 
 /* 127.0.0.1:PORT, localhost:PORT or [::1]:PORT, as --http takes them. */
 static int
@@ -94,8 +76,8 @@ kn_serve_probe(const struct kn_serve_opts *o)
 {
 	char buf[2048], *body, line[256];
 	struct kn_err e = { 0 };
-	int fd =
-	    strchr(o->probe, '/') ? reach_unix(o->probe, &e) : reach_port(o->probe, &e);
+	int fd = strchr(o->probe, '/') ? kn_opt_reach("--probe", o->probe, &e)
+				       : reach_port(o->probe, &e);
 	int n;
 
 	if (fd < 0 || ask(fd, buf, sizeof buf, &e) < 0) {

@@ -22,7 +22,7 @@
 #include "ipc/fd.h"
 
 static const char help_text[] =
-    "usage: knit-sandbox top --socket PATH [OPTIONS]\n"
+    "usage: knit-sandbox top [--socket] PATH [OPTIONS]\n"
     "A live view of a pool that knit-sandbox serve runs.\n\n"
     "  --socket PATH      the --socket of the server, or its --http path\n"
     "  --interval DUR     between two looks (default: 1s)\n"
@@ -46,25 +46,6 @@ struct top {
 
 /* ---- options ---- */
 
-static int
-value_of(
-    int argc, char **argv, int *i, const char *name, const char **out, struct kn_err *e)
-{
-	size_t n = strlen(name);
-
-	*out = NULL;
-	if (strncmp(argv[*i], name, n) != 0 || (argv[*i][n] && argv[*i][n] != '='))
-		return 0;
-	if (argv[*i][n] == '=')
-		*out = argv[*i] + n + 1;
-	else if (*i + 1 < argc)
-		*out = argv[++*i];
-	if (!*out || !**out)
-		return kn_opt_refuse(e, "knit-sandbox top --help has the options",
-		    "%s: needs a value", name);
-	return 1;
-}
-
 /* "2s", "500ms" */
 static int
 take_interval(struct top *t, const char *v)
@@ -79,39 +60,55 @@ take_interval(struct top *t, const char *v)
 	return t->interval_ms < LEAST_MS || t->interval_ms > MOST_MS ? -1 : 0;
 }
 
+/* A server may be named as by --socket, or by its path alone. */
+static int
+take_path(struct top *t, const char *path, struct kn_err *e)
+{
+	if (t->socket)
+		return kn_opt_refuse(e, "one of them: each server has a top of its own",
+		    "top: two servers named, %.60s and %.60s", t->socket, path);
+	t->socket = path;
+	return 0;
+}
+
+static int
+parse_one(struct top *t, int argc, char **argv, int *i, struct kn_err *e)
+{
+	static const char *const names[] = { "socket", "interval", "once", "json",
+		"help", NULL };
+	const char *arg = argv[*i], *v = NULL;
+	int rc = kn_opt_take("top", "--socket", argc, argv, i, &v, e);
+
+	if (rc > 0)
+		return take_path(t, v, e);
+	if (rc == 0)
+		rc = kn_opt_take("top", "--interval", argc, argv, i, &v, e);
+	if (rc > 0 && take_interval(t, v) < 0)
+		return kn_opt_refuse(e, "a number with ms or s, from 100ms to 3600s",
+		    "--interval: \"%.20s\" is no time between two looks", v);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	if (strcmp(arg, "--once") == 0)
+		t->once = true;
+	else if (strcmp(arg, "--json") == 0)
+		t->json = true;
+	else if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0)
+		t->help = true;
+	else if (arg[0] != '-')
+		return take_path(t, arg, e);
+	else
+		return kn_opt_unknown(e, "top", arg, names);
+	return 0;
+}
+
 static int
 parse(struct top *t, int argc, char **argv, struct kn_err *e)
 {
-	const char *v;
-
-	for (int i = 1; i < argc; i++) {
-		int rc = value_of(argc, argv, &i, "--socket", &v, e);
-
-		if (rc > 0)
-			t->socket = v;
-		else if (rc == 0 &&
-			 (rc = value_of(argc, argv, &i, "--interval", &v, e)) > 0 &&
-			 take_interval(t, v) < 0)
-			return kn_opt_refuse(e, "from 100ms to 1h: 2s",
-			    "--interval: \"%.20s\" is out of range", v);
-		if (rc < 0)
+	for (int i = 1; i < argc && !t->help; i++)
+		if (parse_one(t, argc, argv, &i, e) < 0)
 			return -1;
-		if (rc > 0)
-			continue;
-		if (strcmp(argv[i], "--once") == 0)
-			t->once = true;
-		else if (strcmp(argv[i], "--json") == 0)
-			t->json = true;
-		else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-			t->help = true;
-		else
-			return kn_opt_refuse(e,
-			    "knit-sandbox top --help has the options",
-			    "top: unknown option %.100s", argv[i]);
-	}
 	if (!t->help && !t->socket)
-		return kn_opt_refuse(e,
-		    "add --socket PATH, as knit-sandbox serve has it",
+		return kn_opt_refuse(e, "name its socket, as knit-sandbox serve has it",
 		    "top: no server named");
 	return 0;
 }

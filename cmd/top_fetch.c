@@ -4,38 +4,14 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "cmd/opt.h"
 #include "cmd/top.h"
 #include "ipc/err.h"
 #include "ipc/fd.h"
 
 enum { WAIT_S = 10, MOST = 32 << 20, CHUNK = 64 << 10 };
-
-static int
-reach(const char *path, struct kn_err *e)
-{
-	const struct timeval wait = { .tv_sec = WAIT_S };
-	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	int fd;
-
-	if (strlen(path) >= sizeof at.sun_path)
-		return kn_err_set(e, KN_EK_USAGE, "--socket: the path is too long");
-	memcpy(at.sun_path, path, strlen(path));
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return kn_err_sys(e, KN_EK_HOST, "--socket: socket");
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
-	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
-	if (connect(fd, (const struct sockaddr *)&at, sizeof at) == 0)
-		return fd;
-	kn_err_sys(e, KN_EK_HOST, "--socket: %s", path);
-	if (errno == ECONNREFUSED || errno == ENOENT)
-		kn_err_hint(e, "start a server: knit-sandbox serve --socket %s", path);
-	close(fd);
-	return -1;
-}
 
 static char *
 receive(int fd, size_t *out_n, struct kn_err *e)
@@ -89,13 +65,16 @@ json_t *
 kn_top_fetch(const char *path, struct kn_err *e)
 {
 	static const char request[] = "GET /workers HTTP/1.0\r\n\r\n";
-	KN_OWN_FD int fd = reach(path, e);
+	const struct timeval wait = { .tv_sec = WAIT_S };
+	KN_OWN_FD int fd = kn_opt_reach("--socket", path, e);
 	json_t *doc;
 	char *text;
 	size_t n = 0;
 
 	if (fd < 0)
 		return NULL;
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
 	if (send(fd, request, sizeof request - 1, MSG_NOSIGNAL) !=
 	    (ssize_t)sizeof request - 1) {
 		kn_err_sys(e, KN_EK_HOST, "--socket: send");

@@ -14,7 +14,7 @@ kn_cmd_version(int argc, char **argv, unsigned closed)
 
 	(void)closed;
 
-	if (argc > 1 && strcmp(argv[1], "--help") != 0) {
+	if (argc > 1 && strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "-h") != 0) {
 		kn_err_set(&e, KN_EK_USAGE, "version: unexpected argument %s", argv[1]);
 		kn_err_hint(&e, "knit-sandbox version takes none");
 		return kn_say_error(NULL, &e);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ipc/err.h"
+#include "ipc/near.h"
 #include "sandbox/filter_int.h"
 #include "sandbox/policy_int.h"
 #include "sandbox/stub/calls.h"
@@ -152,7 +153,7 @@ near_call(const char *name)
 		n += names[n] != NULL;
 	}
 	names[n] = NULL;
-	const char *near = kn_policy_word_near((const char *const *)names, name);
+	const char *near = kn_near_word((const char *const *)names, name);
 	char *kept = near ? strdup(near) : NULL;
 	while (n > 0)
 		free(names[--n]);
@@ -187,7 +188,7 @@ kn_filter_check_group(const char *group, struct kn_err *e)
 	}
 	names[n] = NULL;
 	kn_err_printable(clean, sizeof clean, group, (int)strnlen(group, 200));
-	const char *near = kn_policy_word_near(names, group);
+	const char *near = kn_near_word(names, group);
 	if (near)
 		return kn_err_set(e, KN_EK_CONFIG,
 		    "unknown group \"%s\"; did you mean \"%s\"?", clean, near);

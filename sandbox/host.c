@@ -139,9 +139,12 @@ kn_host_find_bwrap(char *out, size_t n, struct kn_err *e)
 	const char *env = getenv("KNIT_BWRAP"), *why, *saw = NULL, *saw_why = NULL;
 
 	if (env != NULL && env[0] != '\0') {
-		if (env[0] != '/')
-			return kn_err_set(e, KN_EK_USAGE,
+		if (env[0] != '/') {
+			kn_err_set(e, KN_EK_USAGE,
 			    "environment variable KNIT_BWRAP: not an absolute path");
+			kn_err_hint(e, "write its whole path, or unset KNIT_BWRAP");
+			return -1;
+		}
 		if (strlen(env) >= n)
 			return kn_err_set(e, KN_EK_USAGE,
 			    "environment variable KNIT_BWRAP: longer than %zu bytes",
@@ -151,8 +154,11 @@ kn_host_find_bwrap(char *out, size_t n, struct kn_err *e)
 
 			kn_err_printable(
 			    shown, (int)sizeof(shown), env, (int)strlen(env));
-			return kn_err_set(e, KN_EK_USAGE,
+			kn_err_set(e, KN_EK_USAGE,
 			    "environment variable KNIT_BWRAP: %s: %s", shown, why);
+			kn_err_hint(
+			    e, "name a bwrap that is there, or unset KNIT_BWRAP");
+			return -1;
 		}
 		memcpy(out, env, strlen(env) + 1);
 		return 0;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ipc/near.h"
 #include "sandbox/policy_files.h"
 
 enum { KN_EXTENDS_MAX = 16, KN_SOURCES_MAX = 64 };
@@ -68,7 +69,7 @@ kn_pdoc_preset(struct kn_pdoc *d, const char *name, struct kn_err *e)
 	}
 	char clean[64];
 	kn_err_printable(clean, sizeof clean, name, (int)strnlen(name, 60));
-	const char *near = kn_policy_word_near(preset_names, name);
+	const char *near = kn_near_word(preset_names, name);
 	if (near)
 		kn_err_set(e, KN_EK_CONFIG,
 		    "unknown policy \"%s\"; did you mean \"%s\"?", clean, near);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ipc/near.h"
 #include "sandbox/policy_int.h"
 
 #define UNDOES "it could undo its cell"
@@ -90,7 +91,7 @@ refuse(const struct kn_pol *p, const char *pointer, const char *name, struct kn_
 		    p, pointer, e, "%s is given to no task: %s", name, why);
 	for (size_t i = 0; i < CAP_N; i++)
 		names[i] = caps[i].name;
-	near = kn_policy_word_near(names, name);
+	near = kn_near_word(names, name);
 	if (near)
 		return kn_pol_fail(p, pointer, e,
 		    "unknown capability \"%.40s\"; did you mean \"%s\"?", name, near);

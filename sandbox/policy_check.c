@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ipc/near.h"
 #include "sandbox/filter.h"
 #include "sandbox/policy_int.h"
 
@@ -97,6 +98,18 @@ join_words(char *dst, size_t cap, const char *const *words)
 		    words[i]);
 }
 
+/* What other tools would take for a launcher: the name of a container runtime. */
+static bool
+is_runtime(const char *pointer, const char *s)
+{
+	const char *const *w = kn_policy_key_at("/launcher/runtime")->words;
+	if (strcmp(pointer, "/launcher/type") != 0 || strcmp(s, "auto") == 0)
+		return false;
+	while (*w && strcmp(*w, s) != 0)
+		w++;
+	return *w != NULL;
+}
+
 static int
 check_word(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
     const char *pointer, struct kn_err *e)
@@ -117,7 +130,18 @@ check_word(const struct kn_pdoc *d, const struct kn_key *k, const json_t *v,
 		else if (strcmp(k->later[i], s) == 0)
 			return kn_pdoc_fail(d, pointer, false, e,
 			    "\"%s\" " LATER_TEXT "; it has %s", s, list);
-	const char *near = kn_policy_word_near(k->words, s);
+	if (is_runtime(pointer, s)) {
+		char how[160];
+		snprintf(how, sizeof how,
+		    "--launcher oci:%s, or in a policy {\"type\": \"oci\", "
+		    "\"runtime\": \"%s\"}",
+		    s, s);
+		kn_pdoc_fail(d, pointer, false, e,
+		    "\"%s\" is a runtime of launcher oci, no launcher of its own", s);
+		kn_pdoc_hint(d, e, how);
+		return -1;
+	}
+	const char *near = kn_near_word(k->words, s);
 	if (near)
 		return kn_pdoc_fail(d, pointer, false, e,
 		    "unknown word \"%.40s\"; did you mean \"%s\"?", s, near);

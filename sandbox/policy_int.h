@@ -90,8 +90,6 @@ const struct kn_key *kn_policy_key_at(const char *pointer);
 bool kn_policy_key_is_ms(const struct kn_key *k);
 /* Nearest of the known members of `path`, or NULL if none is near. */
 const char *kn_policy_key_near(const char *path, const char *name);
-/* Nearest of words, or NULL. */
-const char *kn_policy_word_near(const char *const *words, const char *name);
 
 /* ---- documents ---- */
 struct kn_pdoc {
@@ -118,6 +116,8 @@ int kn_pdoc_fail(const struct kn_pdoc *d, const char *pointer, bool at_key,
 /* Always -1, and a note, of a place that is known. line < 1: it is not. */
 int kn_pdoc_fail_at(
     const struct kn_pdoc *d, int line, int col, struct kn_err *e, const char *text);
+/* What to do about what kn_pdoc_fail() has just told. */
+void kn_pdoc_hint(const struct kn_pdoc *d, struct kn_err *e, const char *text);
 /* A note of what e says, at the place given. */
 void kn_policy_note_add(struct kn_policy_notes *notes, const struct kn_err *e,
     const char *text, const char *pointer, size_t doc, unsigned line, unsigned col);

@@ -194,12 +194,23 @@ kn_pol_fail(
 	return note(p->notes, &at, label, text, e);
 }
 
-void
-kn_pol_hint(const struct kn_pol *p, struct kn_err *e, const char *text)
+/* Of the error, and of its note, which was the last. */
+static void
+hint(const struct kn_policy_notes *n, struct kn_err *e, const char *text)
 {
-	const struct kn_policy_notes *n = p->notes;
-
 	kn_err_hint(e, "%s", text);
 	if (e && n && n->n > 0 && strcmp(n->v[n->n - 1].err->msg, e->msg) == 0)
 		kn_err_hint(n->v[n->n - 1].err, "%s", text);
+}
+
+void
+kn_pol_hint(const struct kn_pol *p, struct kn_err *e, const char *text)
+{
+	hint(p->notes, e, text);
+}
+
+void
+kn_pdoc_hint(const struct kn_pdoc *d, struct kn_err *e, const char *text)
+{
+	hint(d->notes, e, text);
 }

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "ipc/near.h"
 #include "sandbox/policy_int.h"
 
 #define K (1024ll)
@@ -432,69 +433,14 @@ kn_policy_key_at(const char *pointer)
 	return *pointer ? NULL : k;
 }
 
-/* Edit distance with swaps of neighbours, or 99 for names too long to be typos. */
-static unsigned
-distance(const char *a, const char *b)
-{
-	enum { MAX = 40 };
-	size_t an = strlen(a), bn = strlen(b);
-	unsigned d[3][MAX + 1];
-	if (an > MAX || bn > MAX)
-		return 99;
-	for (size_t j = 0; j <= bn; j++)
-		d[0][j] = (unsigned)j;
-	for (size_t i = 1; i <= an; i++) {
-		unsigned *now = d[i % 3], *was = d[(i - 1) % 3], *old = d[(i + 1) % 3];
-		now[0] = (unsigned)i;
-		for (size_t j = 1; j <= bn; j++) {
-			unsigned v = was[j - 1] + (a[i - 1] != b[j - 1]);
-			if (was[j] + 1 < v)
-				v = was[j] + 1;
-			if (now[j - 1] + 1 < v)
-				v = now[j - 1] + 1;
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
-			    a[i - 2] == b[j - 1] && old[j - 2] + 1 < v)
-				v = old[j - 2] + 1;
-			now[j] = v;
-		}
-	}
-	return d[an % 3][bn];
-}
-
-static bool
-is_near(unsigned d, const char *name)
-{
-	size_t n = strlen(name);
-	return d <= (n < 4 ? 1 : n < 8 ? 2 : 3);
-}
-
 const char *
 kn_policy_key_near(const char *path, const char *name)
 {
-	const char *best = NULL;
-	unsigned best_d = 99;
+	struct kn_near near = kn_near_to(name);
 	for (size_t i = 0; i < kn_policy_key_n; i++) {
 		const char *m = member_of(kn_policy_keys[i].path, path, strlen(path));
-		unsigned d = m ? distance(name, m) : 99;
-		if (d < best_d) {
-			best = m;
-			best_d = d;
-		}
+		if (m)
+			kn_near_try(&near, m);
 	}
-	return is_near(best_d, name) ? best : NULL;
-}
-
-const char *
-kn_policy_word_near(const char *const *words, const char *name)
-{
-	const char *best = NULL;
-	unsigned best_d = 99;
-	for (; *words; words++) {
-		unsigned d = distance(name, *words);
-		if (d < best_d) {
-			best = *words;
-			best_d = d;
-		}
-	}
-	return is_near(best_d, name) ? best : NULL;
+	return kn_near_best(&near);
 }

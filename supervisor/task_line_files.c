@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ipc/err.h"
+#include "ipc/near.h"
 #include "supervisor/task.h"
 #include "supervisor/task_line_json.h"
 
@@ -45,49 +46,17 @@ kn_line_pointer(char *dst, size_t n, const char *parent, const char *key)
 	snprintf(dst, n, "%s/%s%s", parent, shown, *key ? "..." : "");
 }
 
-/* Edits between two words, at most `most` (then: more). */
-static size_t
-distance(const char *a, const char *b, size_t most)
+/* A few are told, many are looked up. */
+static void
+list_keys(char *dst, size_t n, const char *const *keys)
 {
-	size_t row[32], an = strlen(a), bn = strlen(b);
+	size_t at = (size_t)snprintf(dst, n, "here are:");
 
-	if (an >= 32 || bn >= 32)
-		return most + 1;
-	for (size_t j = 0; j <= bn; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= an; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= bn; j++) {
-			size_t best = diagonal + (a[i - 1] != b[j - 1]);
-
-			diagonal = row[j];
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			row[j] = best;
-		}
-	}
-	return row[bn];
-}
-
-static const char *
-nearest(const char *key, const char *const *keys)
-{
-	const char *best = NULL;
-	size_t best_d = 3;
-
-	for (; *keys; keys++) {
-		size_t d = distance(key, *keys, best_d);
-
-		if (d < best_d && d < strlen(*keys)) {
-			best = *keys;
-			best_d = d;
-		}
-	}
-	return best;
+	for (; *keys && at < n; keys++)
+		at += (size_t)snprintf(
+		    dst + at, n - at, " %s%s", *keys, keys[1] ? "," : "");
+	if (at >= 80)
+		snprintf(dst, n, "knit-tasks(5) lists them");
 }
 
 int
@@ -96,6 +65,7 @@ kn_line_object(
 {
 	char where[KN_LINE_POINTER_MAX];
 	const char *key, *near;
+	char list[128];
 	json_t *value;
 
 	if (!json_is_object(v))
@@ -109,11 +79,12 @@ kn_line_object(
 		if (keys[i])
 			continue;
 		kn_line_pointer(where, sizeof where, at, key);
-		near = nearest(key, keys);
+		near = kn_near_word(keys, key);
 		if (near)
 			return kn_line_fail(
 			    c, "%s: unknown key; did you mean \"%s\"?", where, near);
-		return kn_line_fail(c, "%s: unknown key", where);
+		list_keys(list, sizeof list, keys);
+		return kn_line_fail(c, "%s: unknown key; %s", where, list);
 	}
 	return 0;
 }
@@ -237,6 +208,9 @@ read_file(struct kn_line_ctx *c, json_t *v, const char *at, struct kn_task_file 
 	json_t *mode = json_object_get(v, "mode");
 	char where[KN_LINE_POINTER_MAX + 16], *text;
 
+	if (json_is_string(v))
+		return kn_line_fail(
+		    c, "%s: must be an object, as {\"content\":\"text\"}", at);
 	if (kn_line_object(c, v, at, kn_line_file_keys) < 0)
 		return -1;
 	if (!!content + !!content_b64 + !!path + !!from != 1)

@@ -39,6 +39,26 @@ usage '--tasks|command' run --tasks - -- true
 usage '--stdin|nosuch' run --stdin "$T/nosuch" -- cat
 usage 'is a directory' run --stdin "$T" -- cat
 usage '"1d" is not a duration' run --timeout 1d -- true
+# hint ERE ARGS...: refused, and what is to be done about it is said.
+hint() {
+	ere=$1
+	shift
+	ks "$@"
+	is $rc 125 "hint: $*: 125"
+	like "$(sed -n 's/^hint: //p' "$T/err")" "$ere" "hint: $*"
+}
+hint '^--launcher oci:podman' run --launcher podman -- true
+printf '{"version":1,"launcher":{"type":"crun"}}\n' >"$T/policy.json"
+hint '^--launcher oci:crun' run --policy "$T/policy.json" -- true
+hint "^did you mean $T/policy.json\\?" run --policy "$T/polcy.json" -- true
+hint '^the preset.s name is judge' run --policy judge.json -- true
+hint '^looked for in the current directory, /' run --policy ./nosuch.json -- true
+hint '^looked for in the current directory, /' policy explain ./nosuch.json
+hint '^there is no directory /nosuch' run --tasks /nosuch/x.jsonl
+hint '^did you mean' run --ro-bind "$T/polcy.json:/x" -- true
+hint '^did you mean --socket' serve --sokcet x
+hint '^did you mean knit-sandbox run' rnu -- true
+hint '^did you mean knit-sandbox policy show' policy shwo judge
 ks run --log-json --nosuchflag -- true
 ok "--log-json: a wrong option is told as JSON" "$PY" -c 'import json,sys
 for l in open(sys.argv[1]): json.loads(l)' "$T/err"
@@ -56,6 +76,14 @@ at_most "$(wc -l <"$T/out")" 60 "run --help: one screen"
 ks version
 is $rc 0 "version: 0"
 like "$(out)" '[0-9]+\.[0-9]+\.[0-9]+' "version: a version"
+
+sh -c '"$0" policy list >&-' "$KS" 2>"$T/err"
+is $? 125 "a closed standard output: what was to be printed is not lost in silence"
+ks run -- 'ls -l'
+like "$rc $(sed -n 's/^hint: //p' "$T/err")" '^127 .*words of their own' "a command and its arguments in one word: said so"
+watched sh -c 'ulimit -s 100; exec "$0" version' "$KS_REAL"
+is "$rc" 125 "too little stack: 125"
+one_clear_line 'RLIMIT_STACK' "too little stack"
 
 left_after "usage errors"
 done_testing

@@ -19,6 +19,9 @@ ks run --connect "$S" -- sh -c 'echo out; echo err >&2; exit 5'
 is "$rc $(out) $(err)" "5 out err" "a command by way of the server: its streams and its status"
 ks run --connect "$S" -- head -c 4 /dev/zero
 is "$rc $(od -An -tx1 <"$T/out" | tr -d ' ')" "0 00000000" "bytes that are no text"
+ks run --connect "$S" -- no-such-command
+is $rc 127 "a command that is not found: 127"
+like "$(err)" '^hint: .*PATH inside.*serve --ro-bind' "and what can be done about it is said here too"
 ks run --connect "$S" --memory 64M -- true
 is "$rc" 125 "a policy option: refused, the policy is the server's"
 one_clear_line '--memory: not with --connect' "and said"

@@ -43,6 +43,11 @@ ok "the process it names is there" test -e "/proc/$worker/status"
 ks top --socket "$S" --once
 is "$rc $(grep -c ' busy ' "$T/out")" "0 2" "top: a line for each worker"
 like "$(out)" 'tasks: 2 running, 1 waiting, 0 answered' "and the sums"
+for args in "--once $S" "$S --once"; do
+	# shellcheck disable=SC2086
+	ks top $args
+	is "$rc $(grep -c ' busy ' "$T/out")" "0 2" "top ${args%%"$S"*}...: the server by its path alone"
+done
 is "$(tr -d '[:print:]\n' <"$T/out" | wc -c)" 0 "hostile ids: nothing that a terminal obeys, no colour in a file"
 "$PY" - "$KS" "$S" "$T/tty" "$T/nocolor" <<'X'
 import os, pty, signal, sys, time

@@ -1,7 +1,7 @@
 #!/bin/sh
 # tests/lint/layers.sh [ROOT]: who includes whom, and who may use which library.
 #
-#   cmd -> include/knit, and of ipc the helpers err.h, fd.h, clock.h; but `bench` measures
+#   cmd -> include/knit, and of ipc the helpers err.h, fd.h, clock.h, near.h; but `bench` measures
 #     what is inside, `policy` shows what is built in and `doctor` asks the machine:
 #     these may include all
 #   supervisor -> sandbox -> ipc;  supervisor -> ipc;  sandbox/{stub,module} -> ipc
@@ -53,7 +53,7 @@ files() { # DIR MAXDEPTH
 	# calls.h is the stub's list of its own system calls, which the filter reads; sys.h
 	# is system calls without libc, for a process that shares a program's memory; what a
 	# task left behind is removed by either (rmtree.h).
-	allow sandbox 'sandbox/[a-z0-9_]+\.h|sandbox/stub/(calls|sys|rmtree)\.h|ipc/(err|fd|clock|layout|control|glob)\.h' \
+	allow sandbox 'sandbox/[a-z0-9_]+\.h|sandbox/stub/(calls|sys|rmtree)\.h|ipc/(err|fd|clock|near|layout|control|glob)\.h' \
 		$(files sandbox 1)
 	allow sandbox/stub 'sandbox/stub/[a-z_]+\.h|ipc/[a-z_]+\.h' $(files sandbox/stub 1)
 	allow sandbox/module 'sandbox/module/[a-z_]+\.h|include/knit/task\.h|ipc/[a-z_]+\.h' $(files sandbox/module 1)
@@ -69,7 +69,7 @@ files() { # DIR MAXDEPTH
 	lines='^cmd/connect_line\.c$'
 	allow cmd 'cmd/[a-z0-9_]+\.h|ipc/(err|fd)\.h|supervisor/base64\.h' \
 		$(files cmd 1 | grep -E "$lines")
-	allow cmd 'version\.h|cmd/[a-z0-9_]+\.h|ipc/(err|fd|clock)\.h' \
+	allow cmd 'version\.h|cmd/[a-z0-9_]+\.h|ipc/(err|fd|clock|near)\.h' \
 		$(files cmd 1 | grep -vE "$inside|$lines")
 	core=$(files supervisor/core 1)
 	[ -z "$core" ] || includes $core | grep ' <' |

@@ -16,6 +16,8 @@
 
 /* cmd/ is no part of the library: the files themselves. */
 #include "cmd/opt.c"
+#include "cmd/opt_few.c"
+#include "cmd/opt_file.c"
 #include "cmd/opt_parse.c"
 
 enum { ARGS_MAX = 32 };
@@ -45,7 +47,7 @@ accept(const char *line, struct kn_run_opts *o, char *copy, size_t n)
 }
 
 static void
-refuse(const char *line, const char *part)
+refuse_hint(const char *line, const char *part, const char *hint)
 {
 	static char *argv[ARGS_MAX + 1];
 	char copy[512];
@@ -59,9 +61,15 @@ refuse(const char *line, const char *part)
 	if (!strstr(e.msg, part))
 		fail_msg("%s: says \"%s\" without \"%s\"", line, e.msg, part);
 	assert_null(strchr(e.msg, '\n'));
-	if (!e.hint[0])
-		fail_msg("%s: no hint", line);
+	if (!e.hint[0] || !strstr(e.hint, hint))
+		fail_msg("%s: hint \"%s\" without \"%s\"", line, e.hint, hint);
 	kn_opt_fini(&o);
+}
+
+static void
+refuse(const char *line, const char *part)
+{
+	refuse_hint(line, part, "");
 }
 
 static void
@@ -118,6 +126,78 @@ names_are_exact(void **state)
 	refuse("--memory-limit=5 -- x", "unknown option --memory-limit");
 	refuse("-q -- x", "unknown option -q");
 	refuse("--raw-stdio -- x", "this version does not have --raw-stdio");
+}
+
+static void
+an_unknown_option_is_told_which_was_meant(void **state)
+{
+	static const char *const few[] = { "json", "only", NULL };
+	struct kn_err e = { 0 };
+
+	(void)state;
+	refuse_hint("--memroy 5M -- x", "run: unknown option --memroy", "--memory?");
+	refuse_hint("--mem=5M -- x", "unknown option --mem", "--memory?");
+	refuse_hint("-t 5s -- x", "unknown option -t", "--timeout?");
+	refuse_hint("--nosuchflag -- x", "unknown option", "run --help");
+	refuse_hint("--cpus 2 -- x", "unknown option --cpus", "/limits/task/cpus");
+	refuse_hint("--volume=/a:/b -- x", "unknown option --volume", "--bind SRC");
+	assert_int_equal(kn_opt_unknown(&e, "v", "--onyl=3", few), -1);
+	assert_string_equal(e.msg, "v: unknown option --onyl");
+	assert_string_equal(e.hint, "did you mean --only?");
+	e = (struct kn_err){ 0 };
+	assert_int_equal(kn_opt_unknown(&e, "v", "word", few), -1);
+	assert_string_equal(e.msg, "v: unexpected argument \"word\"");
+	assert_string_equal(e.hint, "knit-sandbox v --help has the options");
+}
+
+static void
+a_number_that_means_two_things_is_refused(void **state)
+{
+	struct kn_run_opts o;
+	char copy[64];
+
+	(void)state;
+	refuse_hint("--timeout 2 -- x", "--timeout: \"2\" has no unit", "2s");
+	refuse_hint("--cpu-time=10 -- x", "--cpu-time: \"10\" has no unit", "2s");
+	refuse_hint("--memory 256 -- x", "--memory: \"256\"", "write 256M or 256G");
+	accept("--timeout 0 --cpu-time 2s --memory 0 -- x", &o, copy, sizeof copy);
+	kn_opt_fini(&o);
+	accept("--memory 268435456 -- x", &o, copy, sizeof copy);
+	kn_opt_fini(&o);
+}
+
+/* What kn_opt_open() says of a path below the folder. */
+static void
+missing(const char *folder, const char *name, const char *msg, const char *hint)
+{
+	struct kn_err e = { 0 };
+	char path[128];
+
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	assert_int_equal(kn_opt_open("--tasks", path, &e), -1);
+	if (!strstr(e.msg, msg) || !strstr(e.hint, hint))
+		fail_msg("%s: \"%s\", hint \"%s\"", name, e.msg, e.hint);
+}
+
+static void
+a_missing_file_is_told_what_is_there(void **state)
+{
+	char folder[] = "/tmp/knit-opt.XXXXXX", path[64];
+	FILE *f;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/tasks.jsonl", folder);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fclose(f);
+	missing(folder, "taks.jsonl", "--tasks: open /tmp/knit-opt.", "/tasks.jsonl?");
+	missing(folder, "other", "No such file", "has such a name");
+	missing(folder, "no/tasks.jsonl", "No such file", "there is no directory /tmp");
+	missing(folder, "tasks.jsonl/x", "Not a directory", "is no directory");
+	missing(folder, "", "is a directory", "name a file in it");
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(folder), 0);
 }
 
 static void
@@ -273,8 +353,8 @@ help_has_every_option_and_fits_a_screen(void **state)
 			fail_msg("--help is wider than 80 columns: %.90s", s - 80);
 	}
 	assert_in_range(lines, 20, 45);
-	for (i = 0; later[i]; i++) {
-		snprintf(name, sizeof name, "--%s", later[i]);
+	for (i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) {
+		snprintf(name, sizeof name, "--%s ", elsewhere[i].name);
 		assert_null(strstr(text, name));
 	}
 	free(text);
@@ -310,6 +390,9 @@ main(void)
 		cmocka_unit_test(command_comes_after_two_dashes),
 		cmocka_unit_test(values_with_and_without_equals_sign),
 		cmocka_unit_test(names_are_exact),
+		cmocka_unit_test(an_unknown_option_is_told_which_was_meant),
+		cmocka_unit_test(a_number_that_means_two_things_is_refused),
+		cmocka_unit_test(a_missing_file_is_told_what_is_there),
 		cmocka_unit_test(a_module_is_called_or_fed),
 		cmocka_unit_test(binds_part_at_the_last_colon),
 		cmocka_unit_test(env_names_become_pointers),
