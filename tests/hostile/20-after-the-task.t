@@ -58,7 +58,7 @@ cat >"$T/tasks" <<'X'
 {"id":"l","after":["first"],"argv":["/h/ipc_round","--leave"]}
 {"id":"k","after":["l"],"argv":["/h/ipc_round","--look"]}
 X
-ks run --tasks "$T/tasks" --workers 1 --ro-bind "$T/h:/h"
+ks run --tasks "$T/tasks" --workers 1 --ro-bind "$T/h:/h" --timeout "$(scaled 60000)ms"
 is "$(said l) $(said k)" "PENDING BLOCKED" \
     "a message queue is gone before the next task, also where the numbers of queues began anew"
 if cgroup_granted; then
