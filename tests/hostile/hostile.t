@@ -132,7 +132,7 @@ h "BLOCKED memory" "$small" mem_hog --full
 h "BLOCKED memory" "$small" mem_hog --mib 256 --split 8
 h "BLOCKED memory" "$small" memfd_hog --mib 512
 h "BLOCKED memory" "$small" memfd_hog --full
-h BLOCKED "" tmpfs_filler --mib 512 --files 100000
+h BLOCKED "--timeout $(scaled 60)s" tmpfs_filler --mib 512 --files 100000
 h "BLOCKED memory" "--timeout $(scaled 60)s" tmpfs_filler --full
 h "BLOCKED memory" "$small --set /filesystem/mounts=[{\"tmpfs\":\"/tmp\",\"size\":\"32M\"},{\"tmpfs\":\"/dev/shm\",\"size\":\"32M\"},{\"tmpfs\":\"/task\",\"size\":\"32M\"}]" tmpfs_filler --mib 64 --files 0
 h BLOCKED "" fd_hog --n 100000
