@@ -102,7 +102,7 @@ for i in 1 2 3 4; do
 	    $i $((12000000 / part))
 	printf '{"id":"m%d","argv":["/h/shm_leave","--use","--mib","%d"]}\n' $i $((40 / part))
 done >"$T/tasks"
-ks run --tasks "$T/tasks" --workers 1 --debug lifecycle --ro-bind "$T/h:/h" $(cgroup_granted && echo --memory $((56 / part))M)
+ks run --tasks "$T/tasks" --workers 1 --debug lifecycle --set /timeouts/claim_ms="$(scaled 1000)" --ro-bind "$T/h:/h" $(cgroup_granted && echo --memory $((56 / part))M)
 is "$(js "$T/out" 'sorted({l["verdict"] for l in L})')" "['ok']" "files of one task are not the memory of the next"
 unlike "$(err)" ' kill ' "no worker is blamed while we write"
 at_most "$maxrss_kb" 600000 "results that are long are not piled up"

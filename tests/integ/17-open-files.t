@@ -11,7 +11,10 @@ limited() { # N ARGS...
 	watched sh -c 'ulimit -n $1 && shift && exec "$@"' sh "$n" "$KS" "$@"
 }
 
-limited 256 run --workers 100 --report "$T/report" --tasks "$T/200"
+# (a worker that gets no processor for claim_ms is taken for a stuck one)
+claim="--set /timeouts/claim_ms=$(scaled 1000)"
+# shellcheck disable=SC2086
+limited 256 run --workers 100 $claim --report "$T/report" --tasks "$T/200"
 is "$rc $(out | grep -c '"verdict":"ok"')" "0 200" "256 open files, 100 workers: all answered ok"
 is "$(err | grep -c RLIMIT_NOFILE)" 1 "and it is said once that they are fewer, and why"
 like "$(err)" ' in place of 100: RLIMIT_NOFILE \(ulimit -n\) allows 256' "in numbers"
