@@ -18,6 +18,9 @@ struct kn_bench_calls {
 	double ms;	      /* out: of all n */
 };
 int kn_bench_calls(struct kn_bench *b, struct kn_bench_calls *c, struct kn_err *e);
+/* So many calls of nothing a second, into out: c says in which pool and how many. */
+int kn_bench_noops(struct kn_bench *b, struct kn_bench_calls c, struct kn_series *out,
+    struct kn_err *e);
 
 /* Two processes and nothing else. us: of each round trip. */
 int kn_bench_pingpong(unsigned n, struct kn_series *us, struct kn_err *e);

@@ -17,6 +17,8 @@
 /* The module of cmd/bench/module.c, embedded by the linker (Makefile). */
 extern const char kn_bench_module_image[], kn_bench_module_image_end[];
 
+enum { NOOPS_UNDER_WAY = 256 };
+
 struct session {
 	struct kn_bench *b;
 	struct kn_bench_calls *c;
@@ -248,4 +250,18 @@ kn_bench_calls(struct kn_bench *b, struct kn_bench_calls *c, struct kn_err *e)
 	free(s.sent_ns);
 	kn_policy_free(p);
 	return rc;
+}
+
+int
+kn_bench_noops(struct kn_bench *b, struct kn_bench_calls c, struct kn_series *out,
+    struct kn_err *e)
+{
+	c.name = "nothing";
+	c.depth = c.warm = NOOPS_UNDER_WAY;
+	if (b->quick)
+		c.n /= 20;
+	if (kn_bench_calls(b, &c, e) < 0)
+		return -1;
+	kn_series_add(out, c.n / c.ms * 1e3);
+	return 0;
 }

@@ -6,7 +6,7 @@
 #include "cmd/bench_call.h"
 #include "ipc/clock.h"
 
-enum { CALLS = 60000, UNDER_WAY = 256, COMMANDS = 300, BUDGET_MS = 60000 };
+enum { CALLS = 60000, COMMANDS = 300, BUDGET_MS = 60000 };
 
 static const uint32_t sizes[] = { 1, 2, 4, 8, 16, 31, 32, 33, 64 };
 enum { SIZE_N = sizeof sizes / sizeof *sizes };
@@ -34,17 +34,11 @@ static int
 calls(struct kn_bench *b, uint32_t workers, bool shared, struct kn_series *out,
     struct kn_err *e)
 {
-	struct kn_bench_calls c = { .name = "nothing",
-		.workers = workers,
-		.shared = shared,
-		.depth = UNDER_WAY,
-		.warm = UNDER_WAY,
-		.n = b->quick ? CALLS / 20 : CALLS };
+	const struct kn_bench_calls c = {
+		.workers = workers, .shared = shared, .n = CALLS
+	};
 
-	if (kn_bench_calls(b, &c, e) < 0)
-		return -1;
-	kn_series_add(out, c.n / c.ms * 1e3);
-	return 0;
+	return kn_bench_noops(b, c, out, e);
 }
 
 static int

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 struct kn_err;
 struct knit_error;
@@ -55,5 +56,7 @@ int kn_say_error(const struct kn_voice *v, const struct kn_err *e);
 int kn_say_take(struct kn_err *e, const struct knit_error *from);
 /* Write to stdout, all of it. 0, or -1 after one clear line. */
 int kn_say_out(const struct kn_voice *v, const char *text, size_t n);
+/* One argument, as a shell takes it. */
+void kn_say_word(FILE *f, const char *word);
 
 #endif

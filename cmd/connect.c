@@ -250,8 +250,9 @@ go(struct connection *c)
 	if (c->single)
 		return c->exit_code;
 	if (!c->r->voice.quiet)
-		kn_say(&c->r->voice, "%llu answers, %llu of them not ok",
-		    (unsigned long long)c->answers, (unsigned long long)c->not_ok);
+		kn_say(&c->r->voice, "%llu answer%s, %llu not ok",
+		    (unsigned long long)c->answers, c->answers == 1 ? "" : "s",
+		    (unsigned long long)c->not_ok);
 	return c->not_ok ? KN_EXIT_NOT_ALL_OK : KN_EXIT_OK;
 }
 

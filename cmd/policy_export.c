@@ -37,29 +37,6 @@ kn_policy_take_arg(int *argc, char **argv, const char *name)
 	return found;
 }
 
-/* One argument of a shell's command line. */
-static void
-quote(FILE *f, const char *s)
-{
-	bool plain = *s != 0;
-
-	for (const char *c = s; *c; c++)
-		plain =
-		    plain && (strchr("-_./:=,+@%", *c) || (*c >= '0' && *c <= '9') ||
-				 (*c >= 'A' && *c <= 'Z') || (*c >= 'a' && *c <= 'z'));
-	if (plain) {
-		fputs(s, f);
-		return;
-	}
-	fputc('\'', f);
-	for (; *s; s++)
-		if (*s == '\'')
-			fputs("'\\''", f);
-		else
-			fputc(*s, f);
-	fputc('\'', f);
-}
-
 /* What a launch of ours would be: bubblewrap has our stub inside, which does the rest.
  */
 static int
@@ -83,7 +60,7 @@ bwrap(const struct kn_run_opts *o, struct kn_err *e)
 		      : strncmp(argv[i], "--", 2) == 0 ? " \\\n  "
 						       : " ",
 		    f);
-		quote(f, argv[i]);
+		kn_say_word(f, argv[i]);
 	}
 	if (f && fclose(f) == 0 && argv) {
 		rc = kn_say_out(NULL, text, n) < 0 || kn_say_out(NULL, "\n", 1) < 0;

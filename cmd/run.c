@@ -1,7 +1,6 @@
 /* cmd/run.c: knit-sandbox run: options, policy and pool, then run_single.c, run_call.c
  * or run_batch.c.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -179,7 +178,8 @@ tell_layers(const struct kn_run *r)
 	}
 	if (n > 0 && !r->voice.quiet)
 		kn_say(&r->voice,
-		    "not enforced by the kernel here, something weaker stands in: %s",
+		    "not enforced by the kernel here, something weaker stands in: %s "
+		    "(knit-sandbox doctor says why)",
 		    text);
 	name = knit_pool_fact(r->pool, "lacks-namespaces");
 	if (name && !r->voice.quiet)
@@ -225,28 +225,6 @@ kn_run_submit(struct kn_run *r, struct knit_job *job, struct kn_err *e)
 
 /* ---- dry run ---- */
 
-/* An argument as a shell would take it. */
-static void
-print_quoted(FILE *f, const char *arg)
-{
-	const char *s = arg;
-
-	while (*s && (isalnum((unsigned char)*s) || strchr("_-+=./:,@%", *s)))
-		s++;
-	if (*arg && !*s) {
-		fputs(arg, f);
-		return;
-	}
-	fputc('\'', f);
-	for (s = arg; *s; s++) {
-		if (*s == '\'')
-			fputs("'\\''", f);
-		else
-			fputc(*s, f);
-	}
-	fputc('\'', f);
-}
-
 static int
 dry_run(struct kn_run *r)
 {
@@ -268,7 +246,7 @@ dry_run(struct kn_run *r)
 		for (size_t i = 0; argv[i]; i++) {
 			if (i > 0)
 				fputc(' ', f);
-			print_quoted(f, argv[i]);
+			kn_say_word(f, argv[i]);
 		}
 		fprintf(f, "\n%s", policy ? policy : "");
 		if (policy && *policy && policy[strlen(policy) - 1] != '\n')

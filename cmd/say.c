@@ -123,3 +123,23 @@ kn_say_out(const struct kn_voice *v, const char *text, size_t n)
 	kn_say(v, "write to stdout: %s", strerror(errno));
 	return -1;
 }
+
+void
+kn_say_word(FILE *f, const char *word)
+{
+	static const char plain[] =
+	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+
+	if (*word && !word[strspn(word, plain)]) {
+		fputs(word, f);
+		return;
+	}
+	fputc('\'', f);
+	for (; *word; word++) {
+		if (*word == '\'')
+			fputs("'\\''", f);
+		else
+			fputc(*word, f);
+	}
+	fputc('\'', f);
+}

@@ -345,10 +345,14 @@ read_line(struct kn_line_ctx *c, const char *text, size_t n)
 		char why[160];
 
 		kn_err_printable(why, sizeof why, je.text, (int)strlen(je.text));
-		return kn_line_fail(c, "not JSON, at byte %d: %s", je.position, why);
+		return kn_line_fail(c, "not JSON, at byte %d: %s%s", je.position, why,
+		    json_error_code(&je) == json_error_premature_end_of_input
+			? "; a task is one whole line"
+			: "");
 	}
 	if (!json_is_object(c->root))
-		return kn_line_fail(c, "must be one JSON object");
+		return kn_line_fail(c, "must be one JSON object%s",
+		    json_is_array(c->root) ? ", not a list: each task is a line" : "");
 	cancel = json_object_get(c->root, "cancel");
 	return cancel ? read_cancel(c, cancel) : read_task(c);
 }

@@ -50,42 +50,64 @@ read_name(int fd, uint64_t at, uint64_t n, char out[HEAD])
 	return out[n - 1] == '\0';
 }
 
+/* What is wanted of either class. */
+struct table {
+	uint64_t at;
+	unsigned n, size;
+};
+struct part {
+	uint64_t type, at, n;
+};
+
 static bool
-of_elf64(int fd, const char *head, size_t n, char out[HEAD])
+read_table(const char *head, size_t n, bool wide, struct table *out)
 {
-	Elf64_Ehdr e;
-	Elf64_Phdr p;
+	Elf64_Ehdr e64;
+	Elf32_Ehdr e32;
 
-	if (n < sizeof e)
+	if (n < (wide ? sizeof e64 : sizeof e32))
 		return false;
-	memcpy(&e, head, sizeof e);
-	for (unsigned i = 0; i < e.e_phnum && i < HEADERS; i++) {
-		int64_t at = (int64_t)(e.e_phoff + i * sizeof p);
-
-		if (kn_sys_pread(fd, &p, sizeof p, at) != sizeof p)
-			return false;
-		if (p.p_type == PT_INTERP)
-			return read_name(fd, p.p_offset, p.p_filesz, out);
+	if (wide) {
+		memcpy(&e64, head, sizeof e64);
+		*out = (struct table){ e64.e_phoff, e64.e_phnum, sizeof(Elf64_Phdr) };
+	} else {
+		memcpy(&e32, head, sizeof e32);
+		*out = (struct table){ e32.e_phoff, e32.e_phnum, sizeof(Elf32_Phdr) };
 	}
-	return false;
+	return true;
 }
 
 static bool
-of_elf32(int fd, const char *head, size_t n, char out[HEAD])
+read_part(int fd, uint64_t at, bool wide, struct part *out)
 {
-	Elf32_Ehdr e;
-	Elf32_Phdr p;
+	Elf64_Phdr p64;
+	Elf32_Phdr p32;
 
-	if (n < sizeof e)
-		return false;
-	memcpy(&e, head, sizeof e);
-	for (unsigned i = 0; i < e.e_phnum && i < HEADERS; i++) {
-		int64_t at = (int64_t)(e.e_phoff + i * sizeof p);
-
-		if (kn_sys_pread(fd, &p, sizeof p, at) != sizeof p)
+	if (wide) {
+		if (kn_sys_pread(fd, &p64, sizeof p64, (int64_t)at) != sizeof p64)
 			return false;
-		if (p.p_type == PT_INTERP)
-			return read_name(fd, p.p_offset, p.p_filesz, out);
+		*out = (struct part){ p64.p_type, p64.p_offset, p64.p_filesz };
+	} else {
+		if (kn_sys_pread(fd, &p32, sizeof p32, (int64_t)at) != sizeof p32)
+			return false;
+		*out = (struct part){ p32.p_type, p32.p_offset, p32.p_filesz };
+	}
+	return true;
+}
+
+static bool
+of_elf(int fd, const char *head, size_t n, bool wide, char out[HEAD])
+{
+	struct table t;
+	struct part p;
+
+	if (!read_table(head, n, wide, &t))
+		return false;
+	for (unsigned i = 0; i < t.n && i < HEADERS; i++) {
+		if (!read_part(fd, t.at + (uint64_t)i * t.size, wide, &p))
+			return false;
+		if (p.type == PT_INTERP)
+			return read_name(fd, p.at, p.n, out);
 	}
 	return false;
 }
@@ -102,8 +124,7 @@ interpreter_of(int fd, char out[HEAD])
 		return of_script(head, (size_t)n, out);
 	if (n <= EI_CLASS || memcmp(head, ELFMAG, SELFMAG) != 0)
 		return false;
-	return head[EI_CLASS] == ELFCLASS64 ? of_elf64(fd, head, (size_t)n, out)
-					    : of_elf32(fd, head, (size_t)n, out);
+	return of_elf(fd, head, (size_t)n, head[EI_CLASS] == ELFCLASS64, out);
 }
 
 /* ---- programs ---- */

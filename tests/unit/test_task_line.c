@@ -203,6 +203,13 @@ wrong_fields_name_their_pointer(void **state)
 	refuse("{\"argv\":[\"x\",\"a\\u0000b\"]}", "/argv/1: a NUL");
 	refuse("{\"argv\":[\"x\"],\"agv\":1}",
 	    "/agv: unknown key; did you mean \"argv\"?");
+	refuse("{\"cmd\":[\"x\"]}", "/cmd: unknown key; knit-tasks(5) lists them");
+	refuse("{\"argv\":[\"x\"],\"limits\":{\"memory\":1}}",
+	    "/limits/memory: unknown key; here are: task");
+	refuse("{\"argv\":", "; a task is one whole line");
+	refuse("[{\"argv\":[\"x\"]}]", "not a list: each task is a line");
+	refuse("{\"argv\":[\"x\"],\"files\":{\"a\":\"text\"}}",
+	    "/files/a: must be an object, as {\"content\":\"text\"}");
 	refuse("{\"argv\":[\"x\"],\"a/b~\":1}", "/a~1b~0: unknown key");
 	refuse("{\"argv\":[\"x\"],\"\\u001b[2J\":1}", "/\\x1b[2J: unknown key");
 	refuse("{\"id\":\"\",\"argv\":[\"x\"]}", "/id");
