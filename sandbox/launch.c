@@ -202,6 +202,23 @@ raise_nofile(struct kn_launcher *l, struct kn_err *e)
 	return -1;
 }
 
+/* Process 1 waits for whatever the kernel hands to it: as in a program that is not
+ * ours, that must not find our launchers. */
+static int
+make_wardens(struct kn_launcher *l, struct kn_err *e)
+{
+	bool gathers = l->ops->gathers != NULL && l->ops->gathers(l);
+
+	if (!l->host->embedded && getpid() != 1 && !gathers)
+		return 0;
+	l->wardens = calloc(l->worker_n, sizeof(*l->wardens));
+	if (l->wardens == NULL)
+		return kn_err_sys(e, KN_EK_HOST, "allocate the launcher");
+	for (uint32_t w = 0; w < l->worker_n; w++)
+		l->wardens[w].gathers = gathers;
+	return 0;
+}
+
 static int
 build(struct kn_launcher *l, struct kn_err *e)
 {
@@ -231,13 +248,8 @@ build(struct kn_launcher *l, struct kn_err *e)
 	l->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (l->null_fd < 0)
 		return kn_err_sys(e, KN_EK_HOST, "open /dev/null");
-	/* Process 1 waits for whatever the kernel hands to it: as in a program that is
-	 * not ours, that must not find our launchers. */
-	if (l->host->embedded || getpid() == 1) {
-		l->wardens = calloc(l->worker_n, sizeof(*l->wardens));
-		if (l->wardens == NULL)
-			return kn_err_sys(e, KN_EK_HOST, "allocate the launcher");
-	}
+	if (make_wardens(l, e) < 0)
+		return -1;
 	return kn_guard_open(&l->guard, l->worker_n, e);
 }
 

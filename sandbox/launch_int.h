@@ -6,7 +6,8 @@
  *   launch_direct.c   without namespaces
  *   launch_start.c    fork one worker's launcher process
  *   launch_child.c    between fork and exec
- *   launch_warden.c   its parent, where we are embedded in another program
+ *   launch_warden.c   its parent, where we are embedded in another program, or where
+ *                     its processes leave its group
  *   launch_guard.c    what kills launchers when the supervisor has died
  *   launch_boot.c     the boot record
  *   launch_layers.c   enforced, degraded, absent, or refused
@@ -57,6 +58,9 @@ struct kn_launch_ops {
 	const char *name; /* in messages */
 	bool needs_place; /* l->place is made before find() and removed after close() */
 	bool joins_inside; /* the stub is to join the cgroups, not the launcher */
+	/* What it starts is below it and leaves its group (launch_warden.h). Asked
+	 * after find(). */
+	bool (*gathers)(const struct kn_launcher *l);
 	/* Once, first: l->program is there. */
 	int (*find)(struct kn_launcher *l, struct kn_err *e);
 	/* Once, with the binds resolved and, as root, planned: l->argv and l->packed.
@@ -123,8 +127,8 @@ struct kn_launcher {
 	struct kn_argv packed; /* as executed */
 	int args_fd;	       /* sealed memfd, or -1 */
 	int stub_fd, null_fd;
-	struct kn_guard guard;	   /* embedded: without its process */
-	struct kn_warden *wardens; /* embedded: one per worker */
+	struct kn_guard guard;	   /* with wardens: without its process */
+	struct kn_warden *wardens; /* one per worker, or NULL */
 	bool swept;	 /* what dead supervisors left; once, beside the first start */
 	bool clone_dies; /* launch_start.c, killed_at_birth() */
 	void *own;	 /* the kind's */

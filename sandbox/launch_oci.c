@@ -9,8 +9,8 @@
  * container has one user namespace that maps one id. It stays as the container's parent
  * (in a cgroup of ours, not the worker's: its threads and memory are not the task's)
  * and dies by the means that bwrap dies by. What it started dies with it, since the
- * stub asks for that; until then, and if it did not, by kill() and by the end of its
- * socket.
+ * stub asks for that; until then, and if it did not, by kill(), by its warden
+ * (launch_warden.h) and by the end of its socket.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -266,6 +266,14 @@ kill_worker(struct kn_launcher *l, uint32_t w, const struct kn_launched *lw)
 		kn_tree_kill(lw->proc.pid);
 }
 
+/* runc's first process in a container waits for runc in a session of its own, and for
+ * ever, if that dies. Of an engine none is below us. */
+static bool
+gathers(const struct kn_launcher *l)
+{
+	return !((const struct kn_oci *)l->own)->engine;
+}
+
 static void
 release(struct kn_launcher *l, uint32_t w)
 {
@@ -351,6 +359,7 @@ const struct kn_launch_ops kn_launch_oci = {
 	.name = "oci",
 	.needs_place = true,
 	.joins_inside = true,
+	.gathers = gathers,
 	.find = find,
 	.prepare = prepare,
 	.plan = plan,

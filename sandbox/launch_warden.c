@@ -14,6 +14,7 @@
 #include "ipc/fd.h"
 #include "sandbox/cgroup_tree.h"
 #include "sandbox/launch_child.h"
+#include "sandbox/stub/children.h"
 #include "sandbox/stub/sys.h"
 
 /* A sanitizer's own memory cannot be shared by two processes that it takes for one. */
@@ -23,12 +24,19 @@
 #define SHARED (CLONE_VM | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID)
 #endif
 
-enum { STACK = 64 * 1024, HEAD = 4096, GUARD = 4096, FAILED = 125 };
+enum {
+	STACK = 64 * 1024,
+	HEAD = 4096,
+	GUARD = 4096,
+	FAILED = 125,
+	AGAIN_NS = 1000 * 1000
+};
 
 struct room {
 	/* Not 0 while a warden is on this stack; the kernel clears it at its end. */
 	volatile int32_t tid;
 	int clone_fd;
+	bool gathers;
 	struct kn_child child;
 	int join[KN_CGROUP_TREES_MAX];
 };
@@ -81,6 +89,22 @@ end_as(int status)
 	kn_sys_exit(128 + WTERMSIG(status));
 }
 
+/* All that is left of the launcher, which has ended or is to. */
+static void
+end_gathered(void)
+{
+	const struct timespec again = { 0, AGAIN_NS };
+	int status, r;
+
+	while ((r = kn_sys_wait4(-1, &status, __WALL | WNOHANG, NULL)) >= 0) {
+		if (r > 0)
+			continue;
+		if (kn_children_kill() < 0)
+			return;
+		(void)kn_sys_ppoll(NULL, 0, &again);
+	}
+}
+
 static void
 warden_run(void *arg)
 {
@@ -91,6 +115,8 @@ warden_run(void *arg)
 
 	(void)KN_SYS5(SYS_prctl, PR_SET_NAME, "knit-warden", 0, 0, 0);
 	r->child.group = (int32_t)KN_SYS0(SYS_setsid);
+	if (r->gathers)
+		(void)KN_SYS5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	pid = start_launcher(r, r->clone_fd, &pidfd);
 	if (pid < 0) {
 		struct kn_step_err no = { .sys = (int32_t)-pid };
@@ -103,10 +129,14 @@ warden_run(void *arg)
 	keep_two(p[0].fd, p[1].fd);
 	while (kn_sys_ppoll(p, 2, NULL) < 1)
 		;
+	if (p[0].revents != 0 && r->gathers)
+		end_gathered();
 	if (p[0].revents != 0)
 		(void)kn_sys_kill(0, SIGKILL); /* all of the group, and ourselves */
 	if (kn_sys_wait4((int)pid, &status, 0, NULL) != pid)
 		kn_sys_exit(FAILED);
+	if (r->gathers)
+		end_gathered();
 	end_as(status);
 }
 
@@ -147,6 +177,7 @@ kn_warden_start(struct kn_warden *w, const struct kn_child *c, int clone_fd,
 	if (r == NULL)
 		return -1;
 	r->clone_fd = clone_fd;
+	r->gathers = w->gathers;
 	r->child = *c;
 	if (c->join_n > 0)
 		memcpy(r->join, c->join_fds, c->join_n * sizeof(r->join[0]));

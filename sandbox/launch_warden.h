@@ -13,9 +13,14 @@
  * that the program has changed since; its stack is its own, and it makes system calls
  * only. It watches the program by pidfd, and kills its process group, which is also its
  * launcher's and what is inside, when the program has ended: the guard is not needed.
+ *
+ * A kind of launcher whose processes leave that group has wardens always, and these
+ * gather: what loses its parent becomes their child, and before they end all of it has.
  */
 #ifndef KN_SANDBOX_LAUNCH_WARDEN_H
 #define KN_SANDBOX_LAUNCH_WARDEN_H
+
+#include <stdbool.h>
 
 struct kn_child;
 struct kn_err;
@@ -23,6 +28,7 @@ struct kn_proc;
 
 struct kn_warden {  /* one per worker; zero: none yet */
 	void *room; /* its stack, and what it was told */
+	bool gathers;
 };
 /* Start *c in a cgroup (or -1) below a warden; *out is the warden. What c points to
  * must stay until the end of the launch is known. */

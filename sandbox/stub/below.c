@@ -2,41 +2,16 @@
 #include "sandbox/stub/below.h"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <stdbool.h>
 #include <string.h>
 
+#include "sandbox/stub/children.h"
 #include "sandbox/stub/sys.h"
 #include "sandbox/stub/text.h"
 
-enum { CHUNK = 1024, DIGITS = 24 };
+enum { DIGITS = 24 };
 
 static int found[KN_BELOW_MAX];
 static size_t found_n;
-
-/* Each number of a list, which may be cut anywhere between two reads. */
-static void
-each_number(int fd, void (*visit)(int pid))
-{
-	char buf[CHUNK];
-	uint64_t pid = 0;
-	bool any = false;
-	long n;
-
-	while ((n = kn_sys_read(fd, buf, sizeof buf)) > 0)
-		for (long i = 0; i < n; i++) {
-			if (buf[i] >= '0' && buf[i] <= '9') {
-				pid = pid * 10 + (uint64_t)(buf[i] - '0');
-				any = true;
-			} else if (any) {
-				visit((int)pid);
-				pid = 0;
-				any = false;
-			}
-		}
-	if (any)
-		visit((int)pid);
-}
 
 static void
 take(int pid)
@@ -79,7 +54,7 @@ take_children(int proc_fd, int pid)
 			kn_text_str(&t, "/children");
 			fd = kn_sys_openat(dir, path, O_RDONLY | O_CLOEXEC, 0);
 			if (fd >= 0)
-				each_number(fd, take);
+				kn_children_each(fd, take);
 			kn_sys_close(fd);
 		}
 	}
@@ -117,24 +92,4 @@ kn_below_list(int proc_fd, int root, const int **out)
 			found[kept++] = found[i];
 	*out = found;
 	return kept;
-}
-
-static void
-end_one(int pid)
-{
-	if (pid > 1)
-		(void)kn_sys_kill(pid, SIGKILL);
-}
-
-int
-kn_below_kill(void)
-{
-	int fd = kn_sys_openat(
-	    AT_FDCWD, "/proc/thread-self/children", O_RDONLY | O_CLOEXEC, 0);
-
-	if (fd < 0)
-		return fd;
-	each_number(fd, end_one);
-	kn_sys_close(fd);
-	return 0;
 }

@@ -11,9 +11,5 @@ enum { KN_BELOW_MAX = 8192 };
 /* `root` and all below it, in rising order, at most KN_BELOW_MAX: how many. Valid until
  * the next call. For the stub: its memory is one and the same each time. */
 size_t kn_below_list(int proc_fd, int root, const int **out);
-/* SIGKILL to every child of the calling thread, once. What those leave becomes a child
- * of a subreaper's: who calls again until there is none has ended all of them, unless
- * they are made faster than that. 0, or a negative errno: nobody tells. */
-int kn_below_kill(void);
 
 #endif

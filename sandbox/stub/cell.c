@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "ipc/shm.h"
-#include "sandbox/stub/below.h"
+#include "sandbox/stub/children.h"
 #include "sandbox/stub/direct.h"
 #include "sandbox/stub/sys.h"
 
@@ -131,7 +131,7 @@ sweep(struct kn_cell *c, int *status)
 
 	if (pid != 0)
 		return pid;
-	(void)kn_below_kill();
+	(void)kn_children_kill();
 	kn_shm_store32_release(&c->kill_done, 1); /* D3 */
 	(void)kn_sys_ppoll(NULL, 0, &t);
 	return -EINTR;

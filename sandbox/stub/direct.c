@@ -11,8 +11,8 @@
 #include "ipc/clock.h"
 #include "ipc/control.h"
 #include "ipc/job.h"
-#include "sandbox/stub/below.h"
 #include "sandbox/stub/cell.h"
+#include "sandbox/stub/children.h"
 #include "sandbox/stub/look.h"
 #include "sandbox/stub/rmtree.h"
 #include "sandbox/stub/sys.h"
@@ -102,7 +102,7 @@ kn_direct_enter(struct kn_direct *d, const char **out_what)
 	if (r < 0 || d->scoped)
 		return r;
 	*out_what = "no list of children (CONFIG_PROC_CHILDREN) in /proc";
-	return kn_below_kill();
+	return kn_children_kill();
 }
 
 int
@@ -347,7 +347,7 @@ kn_direct_drain(const struct kn_direct *d)
 		if (d->scoped)
 			(void)kn_sys_kill(-1, SIGKILL);
 		else
-			(void)kn_below_kill();
+			(void)kn_children_kill();
 		(void)kn_sys_ppoll(NULL, 0, &t);
 	}
 }

@@ -73,7 +73,7 @@ for p in os.listdir("/proc"):
     if p.isdigit() and int(p) not in (1, me, os.getppid()):
         found.append("process " + p + open("/proc/%s/comm" % p).read().strip())
 if os.uname().nodename == "knit-canary": found.append("hostname")
-if os.nice(0) != 0: found.append("nice")
+if os.nice(0) != NICE: found.append("nice")
 try:
     found += ["key: " + l for l in open("/proc/keys").read().splitlines() if "knit-canary" in l]
 except OSError:
@@ -82,8 +82,9 @@ print("pid", me, "found:", found)
 raise SystemExit(9 if found else 0)
 X
 "$PY" - "$T" >"$T/tasks" <<'X'
-import json, sys
+import json, os, sys
 leave, look = (open(sys.argv[1] + "/" + n).read() for n in ("leave.py", "look.py"))
+look = look.replace("NICE", str(os.nice(0))) # ours, which all have
 def task(i, name, text): print(json.dumps({"id": i, "argv": ["python3", name], "files": {name: {"content": text}}}))
 task("clean", "look.py", look)
 for n in range(5):

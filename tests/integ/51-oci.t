@@ -128,6 +128,21 @@ ok "a killed supervisor takes it along" test ! -d "/proc/${stub:-0}"
 ks run $oci -- true
 is "$rc $(mine)" "0 " "the next start removes what it left"
 
+# ---- what leaves the group of its launcher ----
+# As runc's first process in a container does before it waits for runc.
+case $runtime in
+runc | crun)
+	printf '#!/bin/sh\n/usr/bin/setsid /bin/sh -c "/bin/sleep 300 3>&- 4>&- >/dev/null 2>&1 &"\nexec "$@"\n' >"$T/leaves"
+	chmod 755 "$T/leaves"
+	ks run $oci --set "/launcher/prefix=[\"$T/leaves\"]" -- true
+	is "$rc $left" "0 0" "what leaves the group of its launcher ends with it"
+	watch_opts="--at 2000:KILL"
+	ks run $oci --set "/launcher/prefix=[\"$T/leaves\"]" -- sleep 60
+	is "$rc $left" "137 0" "and with a killed supervisor"
+	ks run $oci -- true
+	;;
+esac
+
 # ---- what a note names ----
 # The runtime's notes are in the worker's reach: they may name anybody. Whom the next start
 # ends has to be what is left of a container by the kernel's word.
@@ -150,9 +165,9 @@ plant() { # WORKER PID [FOLDER]
 	[ -z "${3-}" ] || ln -s "$3" "$noted/$1/state"
 }
 cat >"$T/first.py" <<'X'
-# Tells the first process of a user and a PID namespace, whose parent runs on or not.
+# Tells the first process of a user and a PID namespace, which is left there.
 import ctypes, os, sys, time
-uid, stays = int(sys.argv[1]), sys.argv[2] == "runs"
+uid = int(sys.argv[1])
 if os.getuid() != uid:
     os.setgroups([])
     os.setresgid(uid, uid, uid)
@@ -164,14 +179,11 @@ if pid == 0:
     os.close(1)
     time.sleep(300)
     os._exit(0)
-print(pid, flush=True)
-if stays:
-    os.close(1)
-    time.sleep(300)
+print(pid)
 X
 first() {
 	: >"$T/first"
-	"$PY" -S "$T/first.py" "$1" "$2" >>"$T/first" 2>/dev/null &
+	"$PY" -S "$T/first.py" "$1" >>"$T/first" 2>/dev/null &
 	wait_lines "$T/first" 1
 	cat "$T/first"
 }
@@ -181,16 +193,14 @@ state() {
 chmod 644 "$T/first.py"
 sleep 300 &
 stranger=$!
-runs=$(first $uid runs)
-rest=$(first $uid left)
-elsewhere=$(first $uid left)
+rest=$(first $uid)
+elsewhere=$(first $uid)
 other=
-[ -z "$root" ] || other=$(first $((uid + 1)) left)
+[ -z "$root" ] || other=$(first $((uid + 1)))
 [ -d "$place" ] || mkdir -m 711 "$place"
 mkdir "$noted"
 plant w0 $stranger
 plant w1 "$rest"
-plant w2 "$runs"
 plant w3 "$elsewhere" "$T/elsewhere"
 [ -z "$other" ] || plant w4 "$other"
 ks run $oci -- true
@@ -199,14 +209,9 @@ is "$(state $stranger)" S "a stranger that a note names lives"
 is_any "$(state "$rest")" "Z " "what is left of a container is ended"
 is "$(state "$elsewhere")" S "notes that a link leads to are nobody's"
 if [ -n "$root" ]; then
-	is "$(state "$runs")" S "a container whose runtime runs lives"
 	is "$(state "$other")" S "that of another user lives"
 fi
-for p in $stranger "$runs" "$rest" "$elsewhere" $other; do
-	up=$(awk '/^PPid:/ { print $2 }' "/proc/$p/status" 2>/dev/null)
-	[ "$p" != "$runs" ] || ! tr '\0' ' ' <"/proc/${up:-0}/cmdline" | grep -q first.py || kill -9 "$up"
-	kill -9 "$p" 2>/dev/null
-done
+kill -9 $stranger "$elsewhere" $other
 wait $stranger 2>/dev/null
 rmdir "$place" 2>/dev/null
 left_after "after a killed supervisor and another start"

@@ -52,8 +52,8 @@ files() { # DIR MAXDEPTH
 	allow ipc 'ipc/[a-z_]+\.h' $(files ipc 1)
 	# calls.h is the stub's list of its own system calls, which the filter reads; sys.h
 	# is system calls without libc, for a process that shares a program's memory; what a
-	# task left behind is removed by either (rmtree.h).
-	allow sandbox 'sandbox/[a-z0-9_]+\.h|sandbox/stub/(calls|sys|rmtree)\.h|ipc/(err|fd|clock|near|layout|control|glob)\.h' \
+	# task left behind is removed, and its processes ended, by either (rmtree.h, children.h).
+	allow sandbox 'sandbox/[a-z0-9_]+\.h|sandbox/stub/(calls|sys|rmtree|children)\.h|ipc/(err|fd|clock|near|layout|control|glob)\.h' \
 		$(files sandbox 1)
 	allow sandbox/stub 'sandbox/stub/[a-z_]+\.h|ipc/[a-z_]+\.h' $(files sandbox/stub 1)
 	allow sandbox/module 'sandbox/module/[a-z_]+\.h|include/knit/task\.h|ipc/[a-z_]+\.h' $(files sandbox/module 1)
