@@ -2,109 +2,25 @@
  * becomes the stub itself, which works on the machine as it is, held by Landlock,
  * seccomp, resource limits and, as root, a uid of its own (sandbox/stub/direct.h).
  *
- * Files of a task are below a directory of the pool's, which bears its lock: who finds
- * one that nobody has locked removes it.
+ * Files of a task are below a directory of the pool's (direct_place.h).
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ipc/err.h"
+#include "sandbox/direct_place.h"
 #include "sandbox/lack.h"
 #include "sandbox/launch_int.h"
 #include "sandbox/launch_tree.h"
-#include "sandbox/stub/rmtree.h"
 #include "sandbox/uid.h"
 
-#define PREFIX "knit-direct-"
-enum {
-	PLACE_MODE = 0711,
-	WORKER_MODE = 0700,
-	ID_BYTES = 6,
-	ARG_PLACE = 1,
-	END_TRIES = 64
-};
-
-/* ---- the pool's directory ---- */
-
-/* As root a worker's uid has to get there. */
-static bool
-is_open_to_all(const char *path)
-{
-	char part[sizeof(((struct kn_launcher *)0)->place)];
-	struct stat st;
-
-	for (size_t i = 1; path[i - 1] != '\0' && i < sizeof(part); i++) {
-		if (path[i] != '/' && path[i] != '\0')
-			continue;
-		memcpy(part, path, i);
-		part[i] = '\0';
-		if (stat(part, &st) < 0 || !S_ISDIR(st.st_mode) ||
-		    (st.st_mode & S_IXOTH) == 0)
-			return false;
-	}
-	return true;
-}
-
-static const char *
-choose_base(const struct kn_launcher *l)
-{
-	const char *candidates[] = { getenv("TMPDIR"), "/tmp", "/var/tmp" };
-
-	for (size_t i = 0; i < sizeof(candidates) / sizeof(candidates[0]); i++) {
-		const char *c = candidates[i];
-
-		if (c != NULL && c[0] == '/' &&
-		    strlen(c) + sizeof(PREFIX) + 40 < sizeof(l->place) &&
-		    access(c, W_OK | X_OK) == 0 && (!l->host->ids || is_open_to_all(c)))
-			return c;
-	}
-	return NULL;
-}
-
-static int
-make_place(struct kn_launcher *l, struct kn_err *e)
-{
-	const char *base = choose_base(l);
-	char id[2 * ID_BYTES + 1], made[sizeof(l->place)];
-
-	if (base == NULL) {
-		kn_err_set(e, KN_EK_HOST,
-		    "launcher direct: no directory for tasks: neither TMPDIR nor /tmp "
-		    "nor /var/tmp can be written to%s",
-		    l->host->ids ? " and entered by everybody" : "");
-		kn_err_hint(e, "set TMPDIR to one that can");
-		return -1;
-	}
-	for (int i = 0; i < ID_BYTES; i++)
-		snprintf(id + 2 * i, 3, "%02x", l->pool_id[i]);
-	snprintf(
-	    l->place, sizeof(l->place), "%s/" PREFIX "%d-%s", base, (int)getpid(), id);
-	/* It has its lock before it has the name by which others look for it. */
-	snprintf(made, sizeof(made), "%s/knit-new-%d-%s", base, (int)getpid(), id);
-	if (mkdir(made, PLACE_MODE) < 0) {
-		kn_err_sys(e, KN_EK_HOST, "launcher direct: make %s", made);
-		return -1;
-	}
-	l->place_fd = open(made, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (l->place_fd < 0 || flock(l->place_fd, LOCK_EX | LOCK_NB) < 0 ||
-	    fchmod(l->place_fd, PLACE_MODE) < 0 || rename(made, l->place) < 0) {
-		kn_err_sys(e, KN_EK_HOST, "launcher direct: prepare %s", made);
-		kn_fd_close(&l->place_fd);
-		rmdir(made);
-		return -1;
-	}
-	return 0;
-}
+enum { WORKER_MODE = 0700, ARG_PLACE = 1 };
 
 /* Root without the means to be somebody else would give a task all of its files. */
 static int
@@ -132,7 +48,7 @@ find(struct kn_launcher *l, struct kn_err *e)
 	snprintf(l->program, sizeof(l->program), "/proc/self/fd/4");
 	if (check_identity(l, e) < 0)
 		return -1;
-	return make_place(l, e);
+	return kn_direct_place_make(l, e);
 }
 
 /* ---- what it shows ---- */
@@ -316,76 +232,9 @@ kill_worker(struct kn_launcher *l, uint32_t w, const struct kn_launched *lw)
 static void
 release(struct kn_launcher *l, uint32_t w)
 {
-	struct kn_rmtree *t;
-	char name[16];
-	int fd;
-
-	if (l->place_fd < 0)
-		return;
-	if (has_uid_alone(l, w))
+	if (l->place_fd >= 0 && has_uid_alone(l, w))
 		kn_tree_kill_uid(l->host->worker_uid_base + w);
-	snprintf(name, sizeof(name), "w%u", w);
-	fd = openat(l->place_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	t = fd >= 0 ? malloc(sizeof(*t)) : NULL;
-	if (t != NULL && kn_rmtree_below(t, fd) == 0)
-		unlinkat(l->place_fd, name, AT_REMOVEDIR);
-	free(t);
-	kn_fd_close(&fd);
-}
-
-static void
-remove_place(int fd, int in, const char *name)
-{
-	struct kn_rmtree *t = malloc(sizeof(*t));
-
-	if (t != NULL && kn_rmtree_below(t, fd) == 0)
-		unlinkat(in, name, AT_REMOVEDIR);
-	free(t);
-}
-
-static void
-end(struct kn_launcher *l)
-{
-	if (l->place_fd >= 0)
-		remove_place(l->place_fd, AT_FDCWD, l->place);
-	kn_fd_close(&l->place_fd);
-}
-
-/* Ours, and its lock is free: whoever had it has ended, in whatever container. */
-static bool
-is_left(int in, const char *name, int *out_fd)
-{
-	struct stat st;
-
-	*out_fd = openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return *out_fd >= 0 && fstat(*out_fd, &st) == 0 && st.st_uid == geteuid() &&
-	       flock(*out_fd, LOCK_EX | LOCK_NB) == 0;
-}
-
-static void
-sweep(const struct kn_launcher *l)
-{
-	char base[sizeof(l->place)];
-	char *slash;
-	const struct dirent *d;
-	DIR *dir;
-
-	snprintf(base, sizeof(base), "%s", l->place);
-	slash = strrchr(base, '/');
-	if (slash == NULL)
-		return;
-	*slash = '\0';
-	dir = opendir(base);
-	while (dir != NULL && (d = readdir(dir)) != NULL) {
-		int fd = -1;
-
-		if (strncmp(d->d_name, PREFIX, sizeof(PREFIX) - 1) == 0 &&
-		    is_left(dirfd(dir), d->d_name, &fd))
-			remove_place(fd, dirfd(dir), d->d_name);
-		kn_fd_close(&fd);
-	}
-	if (dir != NULL)
-		closedir(dir);
+	kn_direct_place_drop(l, w);
 }
 
 /* Of each layer that does not hold. */
@@ -446,8 +295,8 @@ const struct kn_launch_ops kn_launch_direct = {
 	.binds = binds,
 	.kill = kill_worker,
 	.release = release,
-	.close = end,
-	.sweep = sweep,
+	.close = kn_direct_place_close,
+	.sweep = kn_direct_place_sweep,
 	.lacks = lacks,
 	.lead = "knit-worker: ",
 	.no_mounts = true,

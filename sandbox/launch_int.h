@@ -3,7 +3,7 @@
  *   launch.c          the launcher: built once, frees all
  *   launch_kinds.c    which kinds there are
  *   launch_bwrap.c    what is bwrap's own, as the other launch_<kind>.c
- *   launch_direct.c   without namespaces
+ *   launch_direct.c   without namespaces; direct_place.c where its tasks have files
  *   launch_start.c    fork one worker's launcher process
  *   launch_child.c    between fork and exec
  *   launch_warden.c   its parent, where we are embedded in another program, or where

@@ -61,6 +61,7 @@
 	X(getrusage, "what the cell took") \
 	X(rt_sigaction, "init hears that it shall end its cell") \
 	X(rt_sigreturn, "back from that") \
+	X(setpgid, "init of launcher direct: out of the stub's group") \
 	X(sched_setattr, "init gets a processor soon, also in a crowd") \
 	X(kill, "end all of a cell; signals for the task") \
 	X(exit_group, "end of the stub") \

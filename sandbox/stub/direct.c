@@ -355,7 +355,9 @@ kn_direct_drain(const struct kn_direct *d)
 int
 kn_direct_init(const struct kn_direct *d, int on_death)
 {
-	int r = (int)KN_SYS0(SYS_setsid);
+	/* No session: each is a group of its own to the scheduler, which lets a new one
+	 * wait where the processors are taken, and the task makes one anyway. */
+	int r = (int)KN_SYS2(SYS_setpgid, 0, 0);
 
 	if (r >= 0)
 		r = (int)KN_SYS5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);

@@ -276,8 +276,57 @@ elif [ -n "$root" ]; then
 else
 	not_here "docker's default conditions, which root makes"
 fi
-# What the killed supervisor left goes with the next start.
+# What the killed supervisor left goes with the next start, and what one left that was killed
+# before its folder had its name; not what somebody has locked.
+mkdir "$TMPDIR/knit-new-1-abcdefabcdef" "$TMPDIR/knit-new-2-abcdefabcdef"
+echo x >"$TMPDIR/knit-new-1-abcdefabcdef/f"
+exec 8<"$TMPDIR/knit-new-2-abcdefabcdef"
+"$PY" -S -c 'import fcntl; fcntl.flock(8, fcntl.LOCK_EX)'
 # shellcheck disable=SC2086
 ks run $D --quiet -- true
+is "$rc $(ls "$TMPDIR")" "0 knit-new-2-abcdefabcdef" "the next start removes folders that nobody has locked"
+exec 8<&-
+if ! command -v strace >/dev/null; then
+	skip "no strace here" "a supervisor that is killed before its folder has its name"
+else
+	# shellcheck disable=SC2086
+	watched strace -o "$T/trace" -e trace=flock -e inject=flock:signal=KILL "$KS" run $D --quiet -- true
+	is "$(ls "$TMPDIR" | grep -c '^knit-new-')" 2 "a supervisor is killed before its folder has its name"
+	# shellcheck disable=SC2086
+	ks run $D --quiet -- true
+	is "$rc $(ls "$TMPDIR")" "0 " "the next start removes it"
+
+	# ---- a worker that dies and leaves much ----
+	printf '{"id":"much","argv":["python3","-S","-c","%s"]}\n{"id":"other","argv":["cat","%s/r/go"]}\n' \
+		"import os,time\\nfor i in range(3000): os.mkdir(str(i))\\nopen('%s/w/done'%os.sys.argv[1],'w'); time.sleep(99)" "$T" |
+		sed "s|\(time.sleep(99)\"\)|\1,\"$T\"|" >"$T/tasks"
+	mkfifo "$T/r/go"
+	chmod a+r "$T/r/go"
+	rm -f "$T/w/done"
+	# shellcheck disable=SC2086
+	strace -o "$T/trace" -e trace=unlinkat,unlink,rmdir "$KS_REAL" run $D --quiet --workers 2 --bind "$T/w" --ro-bind "$T/r" \
+		--tasks "$T/tasks" >"$T/out" 2>"$T/err" &
+	tracer=$!
+	try=0
+	while [ ! -e "$T/w/done" ] && [ $try -lt 600 ]; do
+		pause 50
+		try=$((try + 1))
+	done
+	sup=$(cat /proc/$tracer/task/$tracer/children)
+	sup=${sup% }
+	for stub in $(cat "/proc/$sup/task/$sup/children"); do
+		[ -d "$(tr '\0' '\n' <"/proc/$stub/cmdline" | grep knit-direct-)/task/2999" ] && kill -KILL "$stub"
+	done
+	try=0
+	while [ -n "$(ls -d "$TMPDIR"/knit-direct-*/gone-* "$TMPDIR"/knit-direct-*/w*/task/2999 2>/dev/null)" ] && [ $try -lt 600 ]; do
+		pause 50
+		try=$((try + 1))
+	done
+	ok "what a dead worker left goes while the supervisor runs" kill -0 "$sup"
+	echo go >"$T/r/go"
+	wait $tracer
+	is "$(js "$T/out" 'by["much"]["verdict"], by["other"]["stdout"]')" "('worker-lost', 'go\n')" "and tasks go on"
+	at_most "$(grep -c unlink "$T/trace")" 300 "the supervisor does not remove it itself"
+fi
 left_after "direct"
 done_testing
