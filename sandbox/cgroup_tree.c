@@ -6,6 +6,11 @@
  * container's entry point), we step into a leaf beside the pool and go back at the end.
  * Where it is shared (a login shell's scope), a group above it may do, if we may write
  * there and no limit is left behind by going up.
+ *
+ * Several pools of one process (a server's, around a reload) share that leaf: a further
+ * one finds the process in it, and its own directory is made beside, not below. Whoever
+ * closes last goes back: until then the kernel refuses it, since the others'
+ * directories have the controllers.
  */
 #include "sandbox/cgroup_tree.h"
 
@@ -36,27 +41,38 @@ has_word(const char *text, const char *word)
 	return false;
 }
 
-static void
-sup_name(const struct kn_cgroup_tree *t, char *buf, size_t n)
+/* The part of dir that is the leaf another pool of this process stepped into: all but
+ * the pool's id is as in our name. NULL: it is none. */
+static const char *
+leaf_of_ours(const char *dir, const char *name)
 {
-	snprintf(buf, n, "%s-sup", t->name);
+	const size_t id_end = sizeof "knit-" - 1 + 32, n = strlen(name);
+	const char *last = strrchr(dir, '/');
+
+	if (!last || strlen(last + 1) != n + 4 || n <= id_end)
+		return NULL;
+	last++;
+	return strncmp(last, "knit-", 5) == 0 &&
+		       memcmp(last + id_end, name + id_end, n - id_end) == 0 &&
+		       strcmp(last + n, "-sup") == 0
+		   ? last
+		   : NULL;
 }
 
 /* Into a leaf of our own, so that our group may hand out controllers. */
 static bool
 step_aside(struct kn_cgroup_tree *t)
 {
-	char name[176];
 	KN_OWN_FD int fd = -1;
 
 	if (t->moved || !t->may_move)
 		return false;
-	sup_name(t, name, sizeof(name));
-	if (kn_cgroup_dir_make(t->own_fd, name) < 0 && errno != EEXIST)
+	snprintf(t->leaf, sizeof(t->leaf), "%s-sup", t->name);
+	if (kn_cgroup_dir_make(t->own_fd, t->leaf) < 0 && errno != EEXIST)
 		return false;
-	fd = kn_cgroup_dir_open(t->own_fd, name);
+	fd = kn_cgroup_dir_open(t->own_fd, t->leaf);
 	if (fd < 0 || kn_cgroup_dir_write(fd, "cgroup.procs", "0") < 0) {
-		unlinkat(t->own_fd, name, AT_REMOVEDIR);
+		unlinkat(t->own_fd, t->leaf, AT_REMOVEDIR);
 		return false;
 	}
 	t->moved = true;
@@ -75,8 +91,6 @@ switch_controller(int dir_fd, char sign, const char *controller)
 static void
 step_back(struct kn_cgroup_tree *t)
 {
-	char name[176];
-
 	/* Stays on where somebody else has come to need it. */
 	if (t->cpu_on)
 		switch_controller(t->own_fd, '-', "cpu");
@@ -88,8 +102,7 @@ step_back(struct kn_cgroup_tree *t)
 	switch_controller(t->own_fd, '-', "memory");
 	switch_controller(t->own_fd, '-', "pids");
 	kn_cgroup_dir_write(t->own_fd, "cgroup.procs", "0");
-	sup_name(t, name, sizeof(name));
-	unlinkat(t->own_fd, name, AT_REMOVEDIR);
+	unlinkat(t->own_fd, t->leaf, AT_REMOVEDIR);
 	t->moved = false;
 }
 
@@ -206,10 +219,23 @@ is_unlimited(const char *dir)
 	return true;
 }
 
+/* In our own group. leaf: the one below it that we are in already, or "". */
+static int
+v2_own(const struct kn_cgroup_place *p, const char *leaf, const char *name,
+    bool may_move, struct kn_cgroup_tree *t)
+{
+	if (tree_open(p->dir, true, name, t) < 0)
+		return -1;
+	t->may_move = may_move;
+	t->moved = may_move && *leaf;
+	snprintf(t->leaf, sizeof(t->leaf), "%s", leaf);
+	return 0;
+}
+
 /* In our own group, or in the nearest above it that gives all that is wanted. */
 static bool
-v2_climb(const struct kn_cgroup_place *p, unsigned want, const char *name,
-    bool may_move, struct kn_cgroup_tree *t)
+v2_climb(const struct kn_cgroup_place *p, const char *leaf, unsigned want,
+    const char *name, bool may_move, struct kn_cgroup_tree *t)
 {
 	const unsigned limits = want & (KN_CTL_MEMORY | KN_CTL_PIDS | KN_CTL_CPU_MAX);
 	char dir[KN_CGROUP_PATH_MAX];
@@ -217,8 +243,8 @@ v2_climb(const struct kn_cgroup_place *p, unsigned want, const char *name,
 
 	memcpy(dir, p->dir, sizeof(dir));
 	for (;;) {
-		if (tree_open(dir, true, name, t) == 0) {
-			t->may_move = may_move && n == strlen(p->dir);
+		if ((n == strlen(p->dir) ? v2_own(p, leaf, name, may_move, t)
+					 : tree_open(dir, true, name, t)) == 0) {
 			t->ctl = v2_controllers(t, want);
 			if (t->ctl != 0 && (t->ctl & limits) == limits)
 				return true;
@@ -236,15 +262,23 @@ v2_climb(const struct kn_cgroup_place *p, unsigned want, const char *name,
 /* All that is wanted, or all but a share of the processors, which few policies need;
  * else what little our own group gives. */
 static bool
-v2_open(const struct kn_cgroup_place *p, unsigned want, const char *name, bool may_move,
-    struct kn_cgroup_tree *t)
+v2_open(const struct kn_cgroup_place *own, unsigned want, const char *name,
+    bool may_move, struct kn_cgroup_tree *t)
 {
-	if (v2_climb(p, want, name, may_move, t) ||
+	const char *leaf = leaf_of_ours(own->dir, name);
+	struct kn_cgroup_place at = *own, *p = &at;
+
+	if (leaf && leaf > own->dir + own->mount_n)
+		at.dir[leaf - 1 - own->dir] = '\0'; /* the slash */
+	else
+		leaf = "";
+	if (v2_climb(p, leaf, want, name, may_move, t) ||
 	    ((want & KN_CTL_CPU_MAX) != 0 &&
-		v2_climb(p, want & ~(unsigned)KN_CTL_CPU_MAX, name, may_move, t)))
+		v2_climb(p, leaf, want & ~(unsigned)KN_CTL_CPU_MAX, name, may_move, t)))
 		return true;
-	if (tree_open(p->dir, true, name, t) < 0)
+	if (v2_own(p, leaf, name, may_move, t) < 0)
 		return false;
+	t->may_move = false;
 	t->ctl = v2_controllers(t, want);
 	if (t->ctl != 0)
 		return true;

@@ -26,10 +26,11 @@ struct kn_cgroup_tree {
 	unsigned ctl;	/* enum kn_cgroup_ctl */
 	bool may_move;	/* v2: own_fd is our own group, we may step into a leaf of it */
 	bool cpu_on;	/* v2: we switched the controller on in own_fd */
-	bool moved;	/* v2: this process sits in "<name>-sup" now */
+	bool moved;	/* v2: this process sits in leaf now */
 	int own_fd;	/* our own group's directory, or one above it */
 	int pool_fd;	/* the pool's directory in it */
 	char name[160]; /* the pool's directory */
+	char leaf[176]; /* beside it: "<name>-sup", or that of another pool of ours */
 };
 
 /* Make the pool's directory in every hierarchy that lets us. Returns how many. Having

@@ -140,6 +140,34 @@ else
 	not_here "giving groups to others"
 fi
 
+# ---- a server that is reloaded: each pool beside the last one, not below it ----
+. "$t_lib/serve.sh"
+group served
+printf '#!/bin/sh\necho $$ >"%s/cgroup.procs" && exec "%s" "$@"\n' "$g" "$KS" >"$T/alone"
+chmod 755 "$T/alone"
+outside=$KS
+KS=$T/alone
+begin --quiet --memory 64M
+KS=$outside
+i=0
+while [ $i -lt 10 ] && kill -0 $pid; do
+	i=$((i + 1))
+	kill -HUP $pid
+	until_is knit_reloads_total $i
+done
+is "$(number knit_reloads_total) $(number knit_reloads_failed_total)" "10 0" "a server alone in a group: ten reloads"
+ks run --connect "$S" -- python3 -S -c "$hog"
+is "$rc" 137 "and --memory is enforced after them"
+t_try=0
+while [ "$(number knit_pools)" != 1 ] && [ $t_try -lt 300 ]; do
+	pause 50
+	t_try=$((t_try + 1))
+done
+is "$(find "$g" -name 'knit-*-sup' | wc -l) $(find "$g" -mindepth 1 -maxdepth 1 -name 'knit-*' | wc -l)" "1 2" "it sits in one group, and its workers in another"
+end TERM
+is "$rc $(cat "$g/cgroup.subtree_control")" "0 " "its end: controllers are off again"
+ungroup "a server that was reloaded"
+
 rm -f "$T/report"
 left_after "cgroup v2"
 done_testing
