@@ -57,5 +57,9 @@ int kn_fd_send(
  * received descriptors closed. */
 ssize_t kn_fd_recv(
     int sock, void *p, size_t n, int *fds, int fd_max, int *out_fd_n, int dontwait);
+/* The same without waiting, and a caller that can open no more descriptors gets the
+ * first of them, and is told (*out_short): that says nothing about the peer. */
+ssize_t kn_fd_recv_some(
+    int sock, void *p, size_t n, int *fds, int fd_max, int *out_fd_n, int *out_short);
 
 #endif

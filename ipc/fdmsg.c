@@ -78,9 +78,9 @@ collect(struct msghdr *msg, int *fds, int max)
 	return found;
 }
 
-ssize_t
-kn_fd_recv(
-    int sock, void *p, size_t n, int *fds, int fd_max, int *out_fd_n, int dontwait)
+static ssize_t
+receive(int sock, void *p, size_t n, int *fds, int fd_max, int *out_fd_n, int flags,
+    int *out_short)
 {
 	struct iovec iov = { .iov_base = p, .iov_len = n };
 	union control control;
@@ -91,13 +91,17 @@ kn_fd_recv(
 	do {
 		msg.msg_control = &control;
 		msg.msg_controllen = sizeof control;
-		got = recvmsg(
-		    sock, &msg, MSG_CMSG_CLOEXEC | (dontwait ? MSG_DONTWAIT : 0));
+		got = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | flags);
 	} while (got < 0 && errno == EINTR);
 	if (got < 0)
 		return -1;
 	found = collect(&msg, fds, fd_max);
 	cut = (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || found > fd_max;
+	/* There was room for more: it is us who cannot have them. */
+	if (out_short)
+		*out_short = msg.msg_flags & MSG_CTRUNC && found < KN_MSG_FDS_MAX;
+	if (out_short && *out_short && !(msg.msg_flags & MSG_TRUNC) && found <= fd_max)
+		cut = 0;
 	if (got == 0 || cut) {
 		for (int i = 0; i < found && i < fd_max; i++)
 			kn_fd_close(&fds[i]);
@@ -110,4 +114,19 @@ kn_fd_recv(
 	if (out_fd_n)
 		*out_fd_n = found;
 	return got;
+}
+
+ssize_t
+kn_fd_recv(
+    int sock, void *p, size_t n, int *fds, int fd_max, int *out_fd_n, int dontwait)
+{
+	return receive(
+	    sock, p, n, fds, fd_max, out_fd_n, dontwait ? MSG_DONTWAIT : 0, NULL);
+}
+
+ssize_t
+kn_fd_recv_some(
+    int sock, void *p, size_t n, int *fds, int fd_max, int *out_fd_n, int *out_short)
+{
+	return receive(sock, p, n, fds, fd_max, out_fd_n, MSG_DONTWAIT, out_short);
 }

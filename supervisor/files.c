@@ -136,7 +136,8 @@ add(struct kn_entry *e)
 
 /* One record. Its descriptor, if it has one, is *fd_own. */
 static const char *
-take_one(struct kn_entry *e, struct kn_blob_r *r, int *fds_own, int fd_n, int *fd_at)
+take_one(struct kn_entry *e, struct kn_blob_r *r, int *fds_own, int fd_n, bool cut,
+    int *fd_at)
 {
 	const char *name = kn_blob_get_str(r), *bad;
 	uint32_t what = kn_blob_get_u32(r), refusal = kn_blob_get_u32(r);
@@ -174,8 +175,10 @@ take_one(struct kn_entry *e, struct kn_blob_r *r, int *fds_own, int fd_n, int *f
 	f->refusal = (enum kn_file_refusal)refusal;
 	if (refusal != KN_FILE_OK)
 		return NULL;
+	if (*fd_at >= fd_n && cut)
+		f->refusal = KN_FILE_IO;
 	if (*fd_at >= fd_n)
-		return "files.descriptors";
+		return cut ? NULL : "files.descriptors";
 	bad = check_fd(e, fds_own[*fd_at], f);
 	if (!bad && f->refusal == KN_FILE_OK)
 		f->fd = kn_fd_take(&fds_own[*fd_at]);
@@ -185,14 +188,14 @@ take_one(struct kn_entry *e, struct kn_blob_r *r, int *fds_own, int fd_n, int *f
 
 int
 kn_files_take(struct kn_entry *e, const uint8_t *body, size_t n, int *fds_own, int fd_n,
-    const char **out_field)
+    bool cut, const char **out_field)
 {
 	struct kn_blob_r r = { .p = body, .n = n };
 	const char *bad = n ? NULL : "files.body"; /* empty ones could come for ever */
 	int at = 0;
 
 	while (!bad && r.at < r.n)
-		bad = take_one(e, &r, fds_own, fd_n, &at);
+		bad = take_one(e, &r, fds_own, fd_n, cut, &at);
 	if (!bad && at != fd_n)
 		bad = "files.descriptors";
 	for (int i = 0; i < fd_n; i++)

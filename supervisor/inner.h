@@ -423,9 +423,10 @@ void kn_relay_suspend(struct kn_sup *s); /* the caller's terminal as it was */
 void kn_relay_resume(struct kn_sup *s);
 void kn_relay_close(struct kn_sup *s);
 
-/* files.c: one FILES message. Descriptors are consumed. 0, or -1 and the bad field. */
+/* files.c: one FILES message. Descriptors are consumed; cut: there were more, and we
+ * could not open them. 0, or -1 and the bad field. */
 int kn_files_take(struct kn_entry *e, const uint8_t *body, size_t n, int *fds_own,
-    int fd_n, const char **out_field);
+    int fd_n, bool cut, const char **out_field);
 void kn_files_drop(struct kn_entry *e);
 
 /* out.c */

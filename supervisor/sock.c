@@ -49,7 +49,8 @@ on_boot_fail(struct kn_wk *w, const struct kn_msg *m, const uint8_t *body)
 }
 
 static void
-on_files(struct kn_wk *w, const struct kn_msg *m, const uint8_t *body, int *fds, int n)
+on_files(struct kn_wk *w, const struct kn_msg *m, const uint8_t *body, int *fds, int n,
+    bool cut)
 {
 	const char *bad = NULL;
 	struct kn_entry *e;
@@ -58,7 +59,7 @@ on_files(struct kn_wk *w, const struct kn_msg *m, const uint8_t *body, int *fds,
 	e = kn_view_entry(w, m->task, m->gen);
 	if (!e || !e->claimed)
 		bad = "files.task";
-	else if (kn_files_take(e, body, m->bytes, fds, n, &bad) == 0)
+	else if (kn_files_take(e, body, m->bytes, fds, n, cut, &bad) == 0)
 		bad = NULL;
 	if (bad)
 		kn_view_violation(w, bad);
@@ -102,7 +103,7 @@ on_listener(struct kn_wk *w, const struct kn_msg *m, int *fds, int n)
 }
 
 static void
-on_message(struct kn_wk *w, size_t got, int *fds, int fd_n)
+on_message(struct kn_wk *w, size_t got, int *fds, int fd_n, bool cut)
 {
 	uint32_t allowed = booted(w) ? 1u << KN_MSG_PTY | 1u << KN_MSG_FILES
 				     : 1u << KN_MSG_BOOT_FAIL | 1u << KN_MSG_EGRESS |
@@ -120,7 +121,7 @@ on_message(struct kn_wk *w, size_t got, int *fds, int fd_n)
 	else if (m.type == KN_MSG_LISTENER)
 		on_listener(w, &m, fds, fd_n);
 	else if (m.type == KN_MSG_FILES)
-		on_files(w, &m, body, fds, fd_n);
+		on_files(w, &m, body, fds, fd_n, cut);
 	else
 		on_pty(w, &m, fds, fd_n);
 	for (int i = 0; i < fd_n; i++)
@@ -134,9 +135,9 @@ kn_view_socket(struct kn_wk *w)
 
 	for (int i = 0; i < MESSAGES_PER_EVENT && w->lw.sock >= 0 && !w->sock_eof;
 	     i++) {
-		int fds[KN_MSG_FDS_MAX], fd_n = 0;
-		ssize_t n = kn_fd_recv(
-		    w->lw.sock, s->msg, sizeof s->msg, fds, KN_MSG_FDS_MAX, &fd_n, 1);
+		int fds[KN_MSG_FDS_MAX], fd_n = 0, cut = 0;
+		ssize_t n = kn_fd_recv_some(w->lw.sock, s->msg, sizeof s->msg, fds,
+		    KN_MSG_FDS_MAX, &fd_n, &cut);
 
 		if (n > 0 && (w->bad || w->unborn)) {
 			for (int k = 0; k < fd_n; k++)
@@ -144,7 +145,7 @@ kn_view_socket(struct kn_wk *w)
 			continue;
 		}
 		if (n > 0) {
-			on_message(w, (size_t)n, fds, fd_n);
+			on_message(w, (size_t)n, fds, fd_n, cut);
 			continue;
 		}
 		if (n < 0 && errno == EAGAIN)

@@ -2,6 +2,7 @@
  * all, and whatever a hostile peer attaches, nothing stays open. */
 #include "tests/unit/ipc_test.h"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "ipc/fd.h"
@@ -115,7 +116,7 @@ more_than_any_message_of_ours_holds_are_all_closed(void **state)
 {
 	/* As a hostile peer would: past KN_MSG_FDS_MAX, by hand. */
 	enum { LOTS = 200 };
-	int before = open_fds(), sent[LOTS], got[KN_MSG_FDS_MAX], n;
+	int before = open_fds(), sent[LOTS], got[KN_MSG_FDS_MAX], n, cut;
 	union {
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(sizeof sent)];
@@ -135,8 +136,13 @@ more_than_any_message_of_ours_holds_are_all_closed(void **state)
 	control.align.cmsg_len = CMSG_LEN(sizeof sent);
 	memcpy(CMSG_DATA(&control.align), sent, sizeof sent);
 	assert_int_equal(sendmsg(pair[0], &msg, 0), 1);
+	assert_int_equal(sendmsg(pair[0], &msg, 0), 1);
 	close_all(sent, LOTS);
 	assert_int_equal(kn_fd_recv(pair[1], &c, 1, got, KN_MSG_FDS_MAX, &n, 0), -1);
+	assert_int_equal(errno, EMSGSIZE);
+	assert_int_equal(open_fds(), before);
+	assert_int_equal(
+	    kn_fd_recv_some(pair[1], &c, 1, got, KN_MSG_FDS_MAX, &n, &cut), -1);
 	assert_int_equal(errno, EMSGSIZE);
 	assert_int_equal(open_fds(), before);
 }
@@ -186,6 +192,38 @@ a_full_socket_is_eagain_and_keeps_our_descriptors(void **state)
 	close(null);
 }
 
+static void
+who_can_open_no_more_gets_the_first_of_them_and_is_told(void **state)
+{
+	int before = open_fds(), sent[5], got[KN_MSG_FDS_MAX], n = -1, cut = -1;
+	struct rlimit was, few;
+	char c = 0;
+
+	(void)state;
+	many_null_fds(sent, 5);
+	assert_int_equal(kn_fd_send(pair[0], "x", 1, sent, 5, 0), 0);
+	assert_int_equal(kn_fd_send(pair[0], "y", 1, sent, 5, 0), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	few = was;
+	few.rlim_cur = (rlim_t)sent[2];
+	close_all(sent, 5);
+	/* Below the first of ours all is in use, so two can be opened. */
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(
+	    kn_fd_recv_some(pair[1], &c, 1, got, KN_MSG_FDS_MAX, &n, &cut), 1);
+	assert_int_equal(c, 'x');
+	assert_int_equal(n, 2);
+	assert_true(cut);
+	close_all(got, n);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(
+	    kn_fd_recv_some(pair[1], &c, 1, got, KN_MSG_FDS_MAX, &n, &cut), 1);
+	assert_int_equal(n, 5);
+	assert_false(cut);
+	close_all(got, n);
+	assert_int_equal(open_fds(), before);
+}
+
 int
 main(void)
 {
@@ -196,6 +234,7 @@ main(void)
 		ON_PAIR(a_body_that_does_not_fit_is_refused_with_its_descriptors),
 		ON_PAIR(more_descriptors_than_asked_for_are_all_closed),
 		ON_PAIR(more_than_any_message_of_ours_holds_are_all_closed),
+		ON_PAIR(who_can_open_no_more_gets_the_first_of_them_and_is_told),
 		ON_PAIR(an_empty_datagram_hides_no_descriptors),
 		ON_PAIR(nothing_there_is_eagain_and_a_closed_peer_is_end_of_file),
 		ON_PAIR(a_full_socket_is_eagain_and_keeps_our_descriptors),
