@@ -41,6 +41,21 @@ has_room(void *ctx)
 	return !b->paused;
 }
 
+/* Who asks to be woken is only woken for tasks of his own. */
+static bool
+has_others(void *ctx)
+{
+	const struct knit_batch *b = ctx;
+	bool yes;
+
+	if (b->o.wake)
+		return false;
+	pthread_mutex_lock(&b->pool->lock);
+	yes = b->pool->unfinished > 0 || b->pool->in_batches > 0;
+	pthread_mutex_unlock(&b->pool->lock);
+	return yes;
+}
+
 static void
 on_result(void *ctx, const struct kn_batch_result *r)
 {
@@ -114,10 +129,11 @@ open_lines(struct knit_batch *b, struct knit_error *e)
 		.room = has_room,
 		.submit = kn_lib_batch_submit,
 		.cancel = kn_lib_batch_cancel,
-		.drop = kn_lib_batch_drop };
-	const struct knit_pool *p = b->pool;
+		.drop = kn_lib_batch_drop,
+		.others = has_others };
+	struct knit_pool *p = b->pool;
 	const struct kn_policy *policy = kn_lib_policy(p->policy);
-	const struct kn_batch_options o = {
+	struct kn_batch_options o = {
 		.policy = policy,
 		.env = (const char *const *)p->env.v,
 		.env_n = p->env.n,
@@ -127,6 +143,10 @@ open_lines(struct knit_batch *b, struct knit_error *e)
 	};
 	struct kn_err err = { 0 };
 
+	pthread_mutex_lock(&p->lock);
+	o.swept = p->swept;
+	p->swept |= !b->keep_dir;
+	pthread_mutex_unlock(&p->lock);
 	b->policy = knit_policy_hash(p->policy);
 	b->is_module = policy->pool.kind == KN_KIND_MODULE;
 	return kn_batch_open(&o, &ops, &b->lines, &err) < 0 ? kn_lib_pass(e, &err) : 0;

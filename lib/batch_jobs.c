@@ -18,7 +18,7 @@ kn_lib_batch_end_job(struct knit_job *job)
 	struct knit_pool *p = job->pool;
 
 	kn_lib_job_end(job);
-	kn_lib_unref(p);
+	kn_lib_unref_of_batch(p);
 }
 
 /* By any thread. */
@@ -86,7 +86,7 @@ kn_lib_batch_put_by(struct knit_batch *b, struct knit_job *job)
 	b->spare = job;
 	b->spare_n++;
 	kn_lib_batch_unref(b);
-	kn_lib_unref(p);
+	kn_lib_unref_of_batch(p);
 }
 
 static enum kn_verdict
@@ -136,6 +136,7 @@ kn_lib_batch_submit(void *ctx, struct kn_task *t, struct kn_node *n, enum kn_ver
 	}
 	if (rc == 0) {
 		job->batch = b;
+		p->in_batches++;
 		__atomic_add_fetch(&b->refs, 1, __ATOMIC_RELAXED);
 		kn_lib_set_going(p, &q);
 	}
@@ -171,6 +172,7 @@ kn_lib_batch_drop(void *ctx, struct kn_task *t)
 	    &job->lent, false, __ATOMIC_RELEASE); /* the task ends with it */
 	if (job->state != KN_JOB_DONE) {
 		job->orphan = true;
+		p->in_batches--;
 		kn_lib_ask_cancel(p, job);
 		kn_lib_set_going(p, &q);
 	} else if (job->in == &p->calls) {

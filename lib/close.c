@@ -39,12 +39,13 @@ kn_lib_enter(struct knit_pool *p, const char *what, struct knit_error *e)
 	return -1;
 }
 
-void
-kn_lib_unref(struct knit_pool *p)
+static void
+unref(struct knit_pool *p, bool of_batch)
 {
 	unsigned refs;
 
 	pthread_mutex_lock(&p->lock);
+	p->in_batches -= of_batch;
 	refs = --p->refs;
 	pthread_mutex_unlock(&p->lock);
 	if (refs > 0)
@@ -52,6 +53,18 @@ kn_lib_unref(struct knit_pool *p)
 	pthread_mutex_destroy(&p->lock);
 	pthread_cond_destroy(&p->left);
 	free(p);
+}
+
+void
+kn_lib_unref(struct knit_pool *p)
+{
+	unref(p, false);
+}
+
+void
+kn_lib_unref_of_batch(struct knit_pool *p)
+{
+	unref(p, true);
 }
 
 void

@@ -176,6 +176,7 @@ struct knit_pool {
 	size_t jobs_max, window;
 	bool lazy, leading, calling, woken, over, closed, own_process;
 	bool polled;   /* some loop of the caller's watches the descriptor */
+	bool swept;    /* by a batch, of kept files that killed ones left */
 	bool restless; /* the last turn brought news: the next one is to come soon */
 	bool drain, drain_told;
 	int stop, stop_told; /* 0, 1 asked to end, 2 kill */
@@ -192,6 +193,7 @@ struct knit_pool {
 	struct kn_lib_ask *asks;
 	char *cwd;
 	size_t given, unfinished;
+	size_t in_batches; /* jobs that a batch has not taken back */
 	uint64_t submitted_n, finished_n;
 	struct kn_sup_counts counts; /* as of the last turn */
 	struct kn_waiter *line;
@@ -216,7 +218,8 @@ void kn_lib_ask_cancel(struct knit_pool *p, struct knit_job *job);
 bool kn_lib_is_ours(const struct knit_pool *p); /* else it is that of before a fork */
 /* Takes the lock; -1, without it, if this is not the process or thread that may. */
 int kn_lib_enter(struct knit_pool *p, const char *what, struct knit_error *e);
-void kn_lib_unref(struct knit_pool *p); /* takes the lock */
+void kn_lib_unref(struct knit_pool *p);		 /* takes the lock */
+void kn_lib_unref_of_batch(struct knit_pool *p); /* the one of a batch's job */
 /* Close and free all but the struct itself; also of a pool that is half made. */
 void kn_lib_dismantle(struct knit_pool *p);
 

@@ -319,6 +319,8 @@ kn_batch_open(const struct kn_batch_options *o, const struct kn_batch_ops *ops,
 		.cwd = o->cwd,
 		.retries = o->retries,
 	};
+	if (!o->keep_dir && !o->swept)
+		kn_keep_sweep();
 	if (kn_ledger_open(&b->ledger, e) < 0 ||
 	    kn_keep_open(o->keep_dir, &b->keep, e) < 0) {
 		kn_batch_close(b);

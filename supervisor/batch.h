@@ -35,6 +35,7 @@ struct kn_batch_options {
 	size_t env_n;
 	const char *cwd;      /* of every task, NULL: /task */
 	const char *keep_dir; /* NULL: private, removed at the end */
+	bool swept;	      /* what killed ones left there was looked for already */
 	uint32_t retries;
 };
 
@@ -60,6 +61,9 @@ struct kn_batch_ops {
 	void (*cancel)(void *ctx, struct kn_task *t);
 	/* Nobody waits for the answer any more: t is the callee's, who ends it. */
 	void (*drop)(void *ctx, struct kn_task *t);
+	/* Others than ours run, which hold descriptors too, and when one has ended
+	 * kn_batch_wake() comes. NULL: there are no others. */
+	bool (*others)(void *ctx);
 };
 
 int kn_batch_open(const struct kn_batch_options *o, const struct kn_batch_ops *ops,

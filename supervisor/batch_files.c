@@ -2,7 +2,8 @@
  * root of the policy, "from" an earlier task), and what a task keeps for later ones.
  *
  * Descriptors are opened only when a task is about to be handed over, so that a long
- * queue of waiting tasks holds none.
+ * queue of waiting tasks holds none; and while others run, none of the last ones, which
+ * a worker that is to be started needs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +21,8 @@
 #include "supervisor/batch_keep.h"
 #include "supervisor/beneath.h"
 #include "supervisor/task_line_json.h"
+
+enum { LAUNCH_FDS = 32 }; /* open beside the pool's while one goes on */
 
 /* Resolve "." and ".." by their letters: below a root no link is followed, so the
  * letters say what the kernel would. Absolute path in, out holds the result. */
@@ -191,20 +195,34 @@ read_argument(
 	return 0;
 }
 
+/* The kernel gives the lowest that is free, so all below this one are in use. */
+static bool
+is_scarce(int fd)
+{
+	struct rlimit now;
+
+	return getrlimit(RLIMIT_NOFILE, &now) == 0 &&
+	       (rlim_t)fd + LAUNCH_FDS >= now.rlim_cur;
+}
+
 int
 kn_batch_files(
     struct kn_batch *b, struct kn_node *n, enum kn_verdict *out_v, struct kn_err *e)
 {
+	bool alone = b->running_n == 0 && !(b->ops.others && b->ops.others(b->ops.ctx));
+
 	if (n->task->call.name && n->task->file_n == 0)
 		return 0; /* none, or read already */
 	for (size_t i = 0; i < n->line.source_n; i++) {
 		const struct kn_line_source *s = &n->line.sources[i];
 		struct kn_task_file *f = &n->task->files[s->file];
 
-		if (f->fd >= 0 || open_source(b, n, s, out_v, e) == 0)
-			continue;
-		if ((e->sys != EMFILE && e->sys != ENFILE) || b->running_n == 0)
+		if (f->fd >= 0 || open_source(b, n, s, out_v, e) == 0) {
+			if (alone || !is_scarce(f->fd))
+				continue;
+		} else if (alone || (e->sys != EMFILE && e->sys != ENFILE)) {
 			return -1;
+		}
 		for (size_t j = 0; j < n->task->file_n; j++)
 			kn_fd_close(&n->task->files[j].fd);
 		return 1;

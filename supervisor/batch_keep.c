@@ -121,6 +121,12 @@ make_private(struct kn_keep *k, struct kn_err *e)
 
 /* ---- outside ---- */
 
+void
+kn_keep_sweep(void)
+{
+	sweep(private_base());
+}
+
 int
 kn_keep_open(const char *dir, struct kn_keep **out, struct kn_err *e)
 {
@@ -130,8 +136,6 @@ kn_keep_open(const char *dir, struct kn_keep **out, struct kn_err *e)
 		return kn_err_set(e, KN_EK_HOST, "out of memory");
 	k->dir = -1;
 	k->private = !dir;
-	if (!dir)
-		sweep(private_base());
 	if (dir) {
 		if (mkdir(dir, 0777) < 0 && errno != EEXIST) {
 			kn_err_sys(e, KN_EK_HOST, "make %s", dir);

@@ -11,10 +11,11 @@ struct kn_err;
 struct kn_keep;
 
 /* dir: of the caller, made if absent, stays; NULL: a private one below TMPDIR, made at
- * the first put and removed by close; what a killed supervisor left is removed by the
- * next open (a live one's is held by a lock). */
+ * the first put and removed by close. */
 int kn_keep_open(const char *dir, struct kn_keep **out, struct kn_err *e);
 void kn_keep_close(struct kn_keep *k);
+/* Remove the private ones of supervisors that were killed (a live one holds a lock). */
+void kn_keep_sweep(void);
 /* Copy fd (borrowed) as id/name, replacing atomically. */
 int kn_keep_put(struct kn_keep *k, const char *id, const char *name, int fd,
     uint64_t max, uint32_t mode, struct kn_err *e);
