@@ -229,7 +229,7 @@ go(struct connection *c)
 
 	c->single = !c->r->opt.tasks;
 	sigaction(SIGPIPE, &ignore, NULL);
-	c->fd = kn_opt_reach("--connect", c->r->opt.connect, &e);
+	c->fd = kn_opt_reach("--connect", c->r->opt.connect, 0, &e);
 	if (c->fd < 0)
 		return kn_say_error(&c->r->voice, &e);
 	if (c->single) {

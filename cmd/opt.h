@@ -91,8 +91,10 @@ int kn_opt_open(const char *option, const char *path, struct kn_err *e);
 
 /* Is there a file of nearly that name? Then it is told. */
 bool kn_opt_hint_near(struct kn_err *e, const char *path);
-/* opt_reach.c: a connection to who listens there: a descriptor, or -1 with e. */
-int kn_opt_reach(const char *option, const char *path, struct kn_err *e);
+/* opt_reach.c: a connection to who listens there: a descriptor, or -1 with e. No call
+ * on it waits for longer than wait_s, unless that is 0. */
+int kn_opt_reach(
+    const char *option, const char *path, unsigned wait_s, struct kn_err *e);
 /* By e->sys: what is there in place of the file, or why it cannot be had. */
 void kn_opt_hint_file(struct kn_err *e, const char *path);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -10,8 +11,9 @@
 #include "ipc/err.h"
 
 int
-kn_opt_reach(const char *option, const char *path, struct kn_err *e)
+kn_opt_reach(const char *option, const char *path, unsigned wait_s, struct kn_err *e)
 {
+	const struct timeval wait = { .tv_sec = wait_s };
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	struct stat st;
 	int fd;
@@ -23,6 +25,10 @@ kn_opt_reach(const char *option, const char *path, struct kn_err *e)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return kn_err_sys(e, KN_EK_HOST, "%s: socket", option);
+	if (wait_s > 0) {
+		(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
+		(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
+	}
 	if (connect(fd, (const struct sockaddr *)&at, sizeof at) == 0)
 		return fd;
 	kn_err_sys(e, KN_EK_USAGE, "%s: %s", option, path);

@@ -2,7 +2,6 @@
  * files and knit-serve(8) for what it promises.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -108,9 +107,11 @@ list(const struct kn_serve *s, struct pollfd *v)
 	size_t n = 0;
 
 	v[n++] = (struct pollfd){ .fd = s->sig_fd, .events = POLLIN };
+	/* Nobody takes what an ended one has to tell: it would be told for ever. */
 	for (const struct kn_serve_pool *p = s->pools; p; p = p->next)
-		v[n++] = (struct pollfd){ .fd = knit_pool_poll_fd(p->pool),
-			.events = POLLIN };
+		v[n++] =
+		    (struct pollfd){ .fd = p->ended ? -1 : knit_pool_poll_fd(p->pool),
+			    .events = POLLIN };
 	if (s->coming)
 		v[n++] = (struct pollfd){ .fd = knit_pool_poll_fd(s->coming->pool),
 			.events = POLLIN };
@@ -237,19 +238,6 @@ run(struct kn_serve *s, struct kn_err *e)
 /* ---- the verb ---- */
 
 static int
-open_trace(struct kn_serve *s, struct kn_err *e)
-{
-	if (!s->opt.run.trace)
-		return 0;
-	s->trace_fd = open(s->opt.run.trace,
-	    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
-	if (s->trace_fd < 0)
-		return kn_err_sys(e, KN_EK_USAGE, "--trace: open %s", s->opt.run.trace);
-	s->how.trace_fd = s->trace_fd;
-	return 0;
-}
-
-static int
 open_all(struct kn_serve *s, struct kn_err *e)
 {
 	knit_pool_options_init(&s->how, sizeof s->how);
@@ -259,13 +247,12 @@ open_all(struct kn_serve *s, struct kn_err *e)
 	s->how.say_ctx = &s->module_voice;
 	s->how.cwd = s->opt.run.workdir;
 	if (kn_opt_debug(&s->opt.run, &s->voice, &s->how, e) < 0 ||
-	    hold_signals(s, e) < 0 || open_trace(s, e) < 0 || kn_notify_open(s, e) < 0)
+	    hold_signals(s, e) < 0 || kn_notify_open(s, e) < 0)
 		return -1;
 	/* Clients that come early wait in the queue; who cannot listen starts nothing.
 	 */
-	if (kn_serve_listen(s, e) < 0)
+	if (kn_serve_listen(s, e) < 0 || kn_notify_begin(s, e) < 0)
 		return -1;
-	kn_notify_begin(s);
 	kn_serve_room_open(s);
 	return kn_serve_pool_open(s, e);
 }
@@ -282,7 +269,6 @@ close_all(struct kn_serve *s)
 		kn_http_close(&s->http[i]);
 	kn_notify_close(s);
 	kn_fd_close(&s->sig_fd);
-	kn_fd_close(&s->trace_fd);
 	free(s->polled);
 }
 
@@ -323,7 +309,7 @@ kn_cmd_serve(int argc, char **argv, unsigned closed)
 		kn_err_set(&e, KN_EK_HOST, "out of memory");
 		return kn_say_error(NULL, &e);
 	}
-	s->sig_fd = s->trace_fd = -1;
+	s->sig_fd = -1;
 	s->start_ns = kn_clock_now();
 	for (size_t i = 0; i < KN_HTTP_MOST; i++)
 		s->http[i].fd = -1;

@@ -52,9 +52,11 @@ open_batch(struct kn_client *c, struct knit_error *err)
 static void
 turn_away(struct kn_serve *s, int fd, const char *why)
 {
+	static const char line[] =
+	    "{\"error\":\"the server is out of memory or descriptors\"}\n";
+
 	kn_say(&s->voice, "a connection was turned away: %s", why);
-	(void)!send(fd, "{\"error\":\"the server is out of memory or descriptors\"}\n",
-	    54, MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)!send(fd, line, sizeof line - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	close(fd);
 }
 
@@ -80,7 +82,7 @@ kn_client_open(struct kn_serve *s, int fd)
 	}
 	c->pool->clients++;
 	c->reading = c->fresh = true;
-	c->number = (unsigned)++s->totals.clients;
+	c->number = ++s->number;
 	c->next = s->clients;
 	s->clients = c;
 	s->client_n++;
@@ -113,8 +115,17 @@ read_lines(struct kn_client *c)
 	knit_batch_no_more(c->batch);
 }
 
-/* No line begins like this: the same socket answers who asks for its health or for what
- * its workers do, and what it has taken of a connection by then is nothing. */
+static bool
+may_be(const char *got, ssize_t n, const char *word)
+{
+	size_t len = strlen(word);
+
+	return n > 0 && memcmp(got, word, (size_t)n < len ? (size_t)n : len) == 0;
+}
+
+/* No line begins like this, nor like a part of it: the same socket answers who asks for
+ * its health or for what its workers do, and what it has taken of a connection by then
+ * is nothing. */
 static bool
 is_http(struct kn_client *c)
 {
@@ -123,8 +134,7 @@ is_http(struct kn_client *c)
 
 	if (n > 0)
 		c->fresh = false;
-	return (n >= 5 && memcmp(head, "GET /", 5) == 0) ||
-	       (n >= 6 && memcmp(head, "HEAD /", 6) == 0);
+	return may_be(head, n, "GET /") || may_be(head, n, "HEAD /");
 }
 
 static void
@@ -132,8 +142,16 @@ become_http(struct kn_client *c)
 {
 	kn_http_open(c->serve, c->fd, true);
 	c->fd = -1;
-	c->gone = true;
-	c->serve->totals.clients--;
+	c->gone = c->is_http = true;
+}
+
+/* Counted once it is known to be one: no number ever falls. */
+static void
+count(struct kn_client *c)
+{
+	if (!c->counted && !c->is_http)
+		c->serve->totals.clients++;
+	c->counted = true;
 }
 
 void
@@ -143,6 +161,8 @@ kn_client_ready(struct kn_client *c, short revents)
 		become_http(c);
 		return;
 	}
+	if (!c->fresh)
+		count(c);
 	kn_out_ready(&c->out, revents & (short)~POLLIN);
 	if (c->reading && revents & POLLIN && knit_batch_wants(c->batch) &&
 	    kn_out_room(&c->out))
@@ -258,6 +278,7 @@ kn_client_close(struct kn_client *c)
 			break;
 		}
 	}
+	count(c);
 	if (knit_batch_count(c->batch, &n, NULL) == 0) {
 		s->totals.accepted += n.accepted;
 		s->totals.abandoned += n.accepted - n.answered;

@@ -79,6 +79,9 @@ kn_http_expire(struct kn_serve *s)
 	for (size_t i = 0; i < KN_HTTP_MOST; i++) {
 		struct kn_http *h = &s->http[i];
 
+		/* A request may have come in time while we were stopped. */
+		if (h->fd >= 0 && h->by_ns <= now)
+			kn_http_ready(s, h, POLLIN | POLLOUT);
 		if (h->fd >= 0 && h->by_ns <= now)
 			kn_http_close(h);
 		else if (h->fd >= 0 && (!next || h->by_ns < next))

@@ -78,7 +78,9 @@ struct kn_serve_pool {
 	struct knit_policy *policy;
 	struct knit_pool *pool;
 	unsigned clients; /* that give it lines */
+	int trace_fd;	  /* its own: each writes a whole document */
 	bool draining;
+	bool ended;		    /* there will be no news of it */
 	bool ready;		    /* a worker has been */
 	struct kn_serve_pool *next; /* older */
 };
@@ -103,8 +105,10 @@ struct kn_client {
 	unsigned number;
 	uint64_t deaf_at; /* draining: it is let go then, if it has read nothing */
 	uint64_t seen_sent;
-	int seen_kept;	/* by the kernel, unread */
-	bool fresh;	/* nothing has come from it */
+	int seen_kept; /* by the kernel, unread */
+	bool fresh;    /* nothing has come from it */
+	bool is_http;  /* it was none of ours */
+	bool counted;
 	bool reading;	/* it may send more */
 	bool stopped;	/* we take no more of it */
 	bool all;	/* all that it sent is answered */
@@ -141,14 +145,17 @@ struct kn_serve {
 	struct knit_pool_options how;
 	struct kn_serve_pool *pools;  /* the first is the current one */
 	struct kn_serve_pool *coming; /* of a reload: no worker of it is ready yet */
+	unsigned traces;	      /* files of trace events that were made */
 	struct kn_client *clients;
 	unsigned client_n;
+	unsigned number;     /* of the last client */
+	unsigned client_fds; /* that one may come to have open, at most */
 	struct kn_serve_listener listeners[KN_SERVE_LISTEN_MOST];
 	size_t listener_n;
 	struct kn_http http[KN_HTTP_MOST];
 	struct kn_serve_totals totals;
 	enum kn_serve_state state;
-	int trace_fd, sig_fd;
+	int sig_fd;
 	int signo; /* that stopped it */
 	sigset_t mask;
 	uint64_t start_ns;
@@ -204,9 +211,12 @@ int kn_serve_accept(const struct kn_serve_listener *l);
 /* ---- serve_room.c ---- */
 
 enum {
-	/* One connection for tasks, some for health, and one that is turned away. */
-	KN_SERVE_FDS_LEAST = 1 + KN_HTTP_LEAST + 1,
+	/* Its connection, the files that it keeps, its ids when they are many. */
+	KN_SERVE_CLIENT_FDS = 3,
+	KN_SERVE_PATHS_MOST = 64, /* and one for each path of the policy, up to this */
 };
+/* One client, some connections for health, and one that is turned away. */
+unsigned kn_serve_fds_least(const struct kn_serve *s);
 struct kn_serve_fds {
 	uint64_t open, limit;
 	uint64_t kept; /* for pools and what else is always served, used or not */
@@ -214,6 +224,8 @@ struct kn_serve_fds {
 void kn_serve_fds(const struct kn_serve *s, struct kn_serve_fds *out);
 /* Once, before the first pool. */
 void kn_serve_room_open(struct kn_serve *s);
+/* Before a pool is opened with that policy. */
+void kn_serve_room_policy(struct kn_serve *s, struct knit_policy *policy);
 /* Take a connection that came; it rests otherwise, until one has ended or time has
  * passed: poll() would tell of it at once, again and again. */
 void kn_serve_take(struct kn_serve *s, struct kn_serve_listener *l);
@@ -254,8 +266,10 @@ void kn_notify(const char *text);
 void kn_notify_state(struct kn_serve *s);
 /* The watchdog's turn; when the next one is, 0: never. */
 uint64_t kn_notify_watchdog(struct kn_serve *s);
-/* What a killed server left must not say that this one serves. */
-void kn_notify_begin(const struct kn_serve *s);
+/* What a killed server left must not say that this one serves, and what is somebody
+ * else's file is not replaced. Once the sockets are ours: a second server that is
+ * started over a live one must not take that one's. */
+int kn_notify_begin(const struct kn_serve *s, struct kn_err *e);
 void kn_notify_close(struct kn_serve *s);
 
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@ static int to_fd = -1;
 static int
 open_socket(const char *path, struct kn_err *e)
 {
+	const struct timeval wait = { .tv_sec = 1 };
 	size_t n = strlen(path);
 
 	if ((path[0] != '/' && path[0] != '@') || n >= sizeof to.sun_path)
@@ -34,8 +36,12 @@ open_socket(const char *path, struct kn_err *e)
 	if (path[0] == '@')
 		to.sun_path[0] = '\0';
 	to_n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
-	to_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	return to_fd < 0 ? kn_err_sys(e, KN_EK_HOST, "NOTIFY_SOCKET: socket") : 0;
+	to_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (to_fd < 0)
+		return kn_err_sys(e, KN_EK_HOST, "NOTIFY_SOCKET: socket");
+	/* For what is said once: who reads it may have a full queue. */
+	(void)setsockopt(to_fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
+	return 0;
 }
 
 int
@@ -43,7 +49,6 @@ kn_notify_open(struct kn_serve *s, struct kn_err *e)
 {
 	const char *path = getenv("NOTIFY_SOCKET"), *usec = getenv("WATCHDOG_USEC");
 	const char *pid = getenv("WATCHDOG_PID");
-	struct stat st;
 	int rc = path && *path ? open_socket(path, e) : 0;
 
 	if (rc == 0 && to_fd >= 0 && usec &&
@@ -54,22 +59,24 @@ kn_notify_open(struct kn_serve *s, struct kn_err *e)
 		if (us >= 2000 && us < UINT64_MAX / 1000)
 			s->watchdog_ns = us * 1000 / 2;
 	}
-	/* What a killed one left would say that we serve already. */
-	if (s->opt.health_file && lstat(s->opt.health_file, &st) == 0 &&
-	    S_ISREG(st.st_mode))
-		(void)unlink(s->opt.health_file);
 	unsetenv("NOTIFY_SOCKET");
 	unsetenv("WATCHDOG_USEC");
 	unsetenv("WATCHDOG_PID");
 	return rc;
 }
 
+static void
+tell(const char *text, int flags)
+{
+	if (to_fd >= 0)
+		(void)sendto(to_fd, text, strlen(text), MSG_NOSIGNAL | flags,
+		    (const struct sockaddr *)&to, to_n);
+}
+
 void
 kn_notify(const char *text)
 {
-	if (to_fd >= 0)
-		(void)sendto(to_fd, text, strlen(text), MSG_NOSIGNAL,
-		    (const struct sockaddr *)&to, to_n);
+	tell(text, 0);
 }
 
 uint64_t
@@ -81,7 +88,7 @@ kn_notify_watchdog(struct kn_serve *s)
 		return 0;
 	now = kn_clock_now();
 	if (now >= s->watchdog_at) {
-		kn_notify("WATCHDOG=1");
+		tell("WATCHDOG=1", MSG_DONTWAIT); /* the next one comes soon */
 		s->watchdog_at = now + s->watchdog_ns;
 	}
 	return s->watchdog_at;
@@ -101,7 +108,8 @@ write_health(struct kn_serve *s)
 		kn_say(&s->voice, "--health-file: the path is too long");
 		return;
 	}
-	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	(void)unlink(temp);
+	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (fd < 0 || kn_fd_write_all(fd, "serving\n", 8) < 0 || rename(temp, path) < 0)
 		kn_say(&s->voice, "--health-file: write %s: %s", path, strerror(errno));
 	else
@@ -126,8 +134,8 @@ kn_notify_state(struct kn_serve *s)
 	}
 }
 
-void
-kn_notify_begin(const struct kn_serve *s)
+int
+kn_notify_begin(const struct kn_serve *s, struct kn_err *e)
 {
 	const char *path = s->opt.health_file;
 	char text[16];
@@ -135,12 +143,19 @@ kn_notify_begin(const struct kn_serve *s)
 	int fd;
 
 	if (!path)
-		return;
+		return 0;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 && errno == ENOENT)
+		return 0;
 	n = fd < 0 ? -1 : read(fd, text, sizeof text);
 	kn_fd_close(&fd);
-	if (n == 8 && memcmp(text, "serving\n", 8) == 0)
-		(void)unlink(path);
+	/* (an empty one: somebody has made up a name for us) */
+	if (n != 0 && (n != 8 || memcmp(text, "serving\n", 8) != 0))
+		return kn_opt_refuse(e, "name a file that is not there yet",
+		    "--health-file: %s exists and was not left by a server", path);
+	if (unlink(path) < 0)
+		return kn_err_sys(e, KN_EK_USAGE, "--health-file: remove %s", path);
+	return 0;
 }
 
 void

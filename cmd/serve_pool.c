@@ -5,17 +5,63 @@
  * another, and a policy does not change under them. A pool that is not the current one
  * ends with its last connection.
  */
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cmd/serve_int.h"
 #include "ipc/clock.h"
+#include "ipc/fd.h"
+
+/* ---- what its workers did, as a document for each pool: FILE, FILE.1, FILE.2 ---- */
+
+static int
+trace_name(const struct kn_serve *s, unsigned number, char *out, size_t n)
+{
+	int len = number ? snprintf(out, n, "%s.%u", s->opt.run.trace, number)
+			 : snprintf(out, n, "%s", s->opt.run.trace);
+
+	return len < 0 || (size_t)len >= n ? -1 : 0;
+}
+
+static int
+open_trace(struct kn_serve *s, struct kn_serve_pool *p, struct kn_err *e)
+{
+	char name[PATH_MAX];
+
+	if (!s->opt.run.trace)
+		return 0;
+	if (trace_name(s, s->traces, name, sizeof name) < 0)
+		return kn_err_set(e, KN_EK_USAGE, "--trace: the path is too long");
+	p->trace_fd =
+	    open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+	if (p->trace_fd < 0)
+		return kn_err_sys(e, KN_EK_USAGE, "--trace: open %s", name);
+	s->traces++;
+	return 0;
+}
+
+/* Of the one that was opened last. FILE itself is the caller's, whatever it is. */
+static void
+take_trace_back(struct kn_serve *s, const struct kn_serve_pool *p)
+{
+	char name[PATH_MAX];
+
+	if (p->trace_fd >= 0 && --s->traces > 0 &&
+	    trace_name(s, s->traces, name, sizeof name) == 0)
+		(void)unlink(name);
+}
+
+/* ---- open and close ---- */
 
 static void
 free_pool(struct kn_serve_pool *p)
 {
 	(void)knit_pool_close(p->pool);
 	knit_policy_free(p->policy);
+	kn_fd_close(&p->trace_fd);
 	free(p);
 }
 
@@ -46,15 +92,19 @@ open_pool(struct kn_serve *s, struct kn_err *e)
 		kn_err_set(e, KN_EK_HOST, "out of memory");
 		return NULL;
 	}
+	p->trace_fd = -1;
 	p->policy = kn_opt_policy(&s->opt.run, e);
-	if (!p->policy || kn_opt_steal(p->policy, &how, e) < 0) {
-		knit_policy_free(p->policy);
-		free(p);
+	if (!p->policy || kn_opt_steal(p->policy, &how, e) < 0 ||
+	    open_trace(s, p, e) < 0) {
+		free_pool(p);
 		return NULL;
 	}
+	kn_serve_room_policy(s, p->policy);
+	how.descriptors = kn_serve_fds_least(s);
+	how.trace_fd = p->trace_fd;
 	if (knit_pool_open(p->policy, &how, &p->pool, &err) < 0) {
-		knit_policy_free(p->policy);
-		free(p);
+		take_trace_back(s, p);
+		free_pool(p);
 		kn_say_take(e, &err);
 		kn_opt_hint_sources(&s->opt.run, e);
 		return NULL;
@@ -72,6 +122,13 @@ kn_serve_pool_open(struct kn_serve *s, struct kn_err *e)
 }
 
 /* ---- reload ---- */
+
+static void
+drop_coming(struct kn_serve *s)
+{
+	take_trace_back(s, s->coming);
+	retire(s, &s->coming);
+}
 
 static void
 reload_failed(struct kn_serve *s, struct kn_err *e)
@@ -100,13 +157,13 @@ work_coming(struct kn_serve *s)
 	int ended = knit_pool_wait_end(p->pool, 0, &err);
 
 	if (s->state >= KN_SERVE_DRAINING) {
-		retire(s, &s->coming);
+		drop_coming(s);
 	} else if (ended != 0) {
 		if (ended > 0)
 			kn_err_set(&e, KN_EK_LAUNCH, "its pool ended");
 		else
 			kn_say_take(&e, &err);
-		retire(s, &s->coming);
+		drop_coming(s);
 		reload_failed(s, &e);
 	} else if (has_worker(p)) {
 		p->next = s->pools;
@@ -133,7 +190,7 @@ kn_serve_reload(struct kn_serve *s)
 	kn_notify(text);
 	/* Told twice before it was done: what was read last counts. */
 	if (s->coming)
-		retire(s, &s->coming);
+		drop_coming(s);
 	s->coming = open_pool(s, &e);
 	if (!s->coming)
 		reload_failed(s, &e);
@@ -147,13 +204,13 @@ work(struct kn_serve *s, struct kn_serve_pool *p, struct knit_error *err)
 
 	if (!p->ready && rc == 0)
 		p->ready = has_worker(p);
-	if (p->draining || p->clients > 0)
-		return rc;
-	if (p != s->pools || s->state >= KN_SERVE_DRAINING) {
+	if (!p->draining && p->clients == 0 &&
+	    (p != s->pools || s->state >= KN_SERVE_DRAINING)) {
 		p->draining = true;
 		(void)knit_pool_drain(p->pool, NULL);
 		rc = knit_pool_wait_end(p->pool, 0, err);
 	}
+	p->ended = rc != 0;
 	return rc;
 }
 
@@ -192,7 +249,7 @@ void
 kn_serve_pools_close(struct kn_serve *s)
 {
 	if (s->coming)
-		retire(s, &s->coming);
+		drop_coming(s);
 	while (s->pools)
 		retire(s, &s->pools);
 }

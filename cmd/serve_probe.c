@@ -12,13 +12,29 @@
 #include <unistd.h>
 
 #include "cmd/serve_int.h"
+#include "ipc/clock.h"
 #include "ipc/fd.h"
 
-enum { WAIT_S = 5 }; /* /health is answered at once by a server that lives */
+enum { WAIT_MS = 5000 }; /* /health is answered at once by a server that lives */
+
+/* For the next call on it: what is left of the time. */
+static int
+limit(int fd, uint64_t by_ns, struct kn_err *e)
+{
+	int ms = kn_clock_poll_ms(kn_clock_now(), by_ns);
+	const struct timeval wait = { .tv_sec = ms / 1000,
+		.tv_usec = (suseconds_t)(ms % 1000) * 1000 };
+
+	if (ms <= 0)
+		return kn_err_set(e, KN_EK_HOST, "--probe: no answer in time");
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
+	return 0;
+}
 
 /* 127.0.0.1:PORT, localhost:PORT or [::1]:PORT, as --http takes them. */
 static int
-reach_port(const char *addr, struct kn_err *e)
+reach_port(const char *addr, uint64_t by_ns, struct kn_err *e)
 {
 	struct sockaddr_in v4 = { .sin_family = AF_INET };
 	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
@@ -36,6 +52,8 @@ reach_port(const char *addr, struct kn_err *e)
 	v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	v4.sin_port = v6.sin6_port = htons((uint16_t)port);
 	fd = socket(six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0)
+		(void)limit(fd, by_ns, e);
 	rc = fd < 0 ? -1
 	     : six  ? connect(fd, (const struct sockaddr *)&v6, sizeof v6)
 		    : connect(fd, (const struct sockaddr *)&v4, sizeof v4);
@@ -47,22 +65,24 @@ reach_port(const char *addr, struct kn_err *e)
 }
 
 static int
-ask(int fd, char *buf, size_t n, struct kn_err *e)
+ask(int fd, char *buf, size_t n, uint64_t by_ns, struct kn_err *e)
 {
 	static const char request[] = "GET /health HTTP/1.0\r\n\r\n";
-	const struct timeval wait = { .tv_sec = WAIT_S };
 	size_t at = 0;
-	ssize_t got = 0;
+	ssize_t got = 1;
 
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
 	if (send(fd, request, sizeof request - 1, MSG_NOSIGNAL) !=
 	    (ssize_t)sizeof request - 1)
 		return kn_err_sys(e, KN_EK_HOST, "--probe: send");
-	/* What is no HTTP may keep the connection open. */
-	while ((at < 7 || memcmp(buf, "HTTP/1.", 7) == 0) && at + 1 < n &&
-	       (got = recv(fd, buf + at, n - 1 - at, 0)) > 0)
-		at += (size_t)got;
+	/* What is no HTTP may keep the connection open, or tell us a byte at a time. */
+	while ((at < 7 || memcmp(buf, "HTTP/1.", 7) == 0) && at + 1 < n && got != 0) {
+		if (limit(fd, by_ns, e) < 0)
+			return -1;
+		got = recv(fd, buf + at, n - 1 - at, 0);
+		if (got < 0 && errno != EINTR) /* (we were stopped, and go on) */
+			break;
+		at += got > 0 ? (size_t)got : 0;
+	}
 	buf[at] = '\0';
 	if (got < 0)
 		return kn_err_sys(e, KN_EK_HOST, "--probe: no answer");
@@ -76,11 +96,13 @@ kn_serve_probe(const struct kn_serve_opts *o)
 {
 	char buf[2048], *body, line[256];
 	struct kn_err e = { 0 };
-	int fd = strchr(o->probe, '/') ? kn_opt_reach("--probe", o->probe, &e)
-				       : reach_port(o->probe, &e);
+	uint64_t by_ns = kn_clock_after_ms(kn_clock_now(), WAIT_MS);
+	int fd = strchr(o->probe, '/')
+		     ? kn_opt_reach("--probe", o->probe, WAIT_MS / 1000, &e)
+		     : reach_port(o->probe, by_ns, &e);
 	int n;
 
-	if (fd < 0 || ask(fd, buf, sizeof buf, &e) < 0) {
+	if (fd < 0 || ask(fd, buf, sizeof buf, by_ns, &e) < 0) {
 		kn_fd_close(&fd);
 		return kn_say_error(NULL, &e);
 	}

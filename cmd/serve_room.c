@@ -8,6 +8,8 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -44,7 +46,35 @@ void
 kn_serve_room_open(struct kn_serve *s)
 {
 	s->base_fds = open_now();
-	s->how.descriptors = KN_SERVE_FDS_LEAST;
+	s->client_fds = KN_SERVE_CLIENT_FDS;
+}
+
+/* Where task lines may name files from: each batch opens those that are named. */
+static size_t
+paths_of(struct knit_policy *policy)
+{
+	char *text = knit_policy_get(policy, "/filesystem/task_paths");
+	json_t *list = text ? json_loads(text, 0, NULL) : NULL;
+	size_t n = json_array_size(list);
+
+	json_decref(list);
+	free(text);
+	return n < KN_SERVE_PATHS_MOST ? n : KN_SERVE_PATHS_MOST;
+}
+
+void
+kn_serve_room_policy(struct kn_serve *s, struct knit_policy *policy)
+{
+	unsigned n = KN_SERVE_CLIENT_FDS + (unsigned)paths_of(policy);
+
+	if (n > s->client_fds)
+		s->client_fds = n;
+}
+
+unsigned
+kn_serve_fds_least(const struct kn_serve *s)
+{
+	return s->client_fds + KN_HTTP_LEAST + 1;
 }
 
 static uint64_t
@@ -52,7 +82,9 @@ of_pool(const struct kn_serve_pool *p)
 {
 	struct knit_pool_counts n = { .size = sizeof n };
 
-	return p && knit_pool_count(p->pool, &n, NULL) == 0 ? n.descriptors : 0;
+	return p && knit_pool_count(p->pool, &n, NULL) == 0
+		   ? n.descriptors + (p->trace_fd >= 0)
+		   : 0;
 }
 
 void
@@ -62,7 +94,7 @@ kn_serve_fds(const struct kn_serve *s, struct kn_serve_fds *out)
 
 	out->open = open_now();
 	out->limit = getrlimit(RLIMIT_NOFILE, &now) == 0 ? now.rlim_cur : 0;
-	out->kept = s->base_fds + KN_SERVE_FDS_LEAST + of_pool(s->coming);
+	out->kept = s->base_fds + kn_serve_fds_least(s) + of_pool(s->coming);
 	for (const struct kn_serve_pool *p = s->pools; p; p = p->next)
 		out->kept += of_pool(p);
 }
@@ -72,7 +104,7 @@ kn_serve_fds(const struct kn_serve *s, struct kn_serve_fds *out)
 static bool
 has_room(const struct kn_serve *s)
 {
-	uint64_t more = s->client_n + kn_http_count(s);
+	uint64_t more = (uint64_t)s->client_n * s->client_fds + kn_http_count(s);
 	struct kn_serve_fds f;
 
 	kn_serve_fds(s, &f);
@@ -80,15 +112,25 @@ has_room(const struct kn_serve *s)
 }
 
 static void
-rest(struct kn_serve *s, struct kn_serve_listener *l, const char *why)
+rest(struct kn_serve *s, struct kn_serve_listener *l, const char *why, const char *hint)
 {
 	l->rest_until = kn_clock_after_ms(kn_clock_now(), REST_MS);
 	if (!s->full_said)
-		kn_say(&s->voice,
-		    "a connection waits: %s; raise the limit of descriptors "
-		    "(ulimit -n), or lower --clients",
-		    why);
+		kn_say(&s->voice, "a connection waits: %s%s", why, hint);
 	s->full_said = true;
+}
+
+/* Of accept(2). What was wrong with one connection only says nothing about the next;
+ * all else would be met again at once, for ever. */
+static void
+accept_failed(struct kn_serve *s, struct kn_serve_listener *l)
+{
+	if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+		return;
+	rest(s, l, strerror(errno),
+	    errno == EMFILE || errno == ENFILE
+		? "; raise the limit of descriptors (ulimit -n), or lower --clients"
+		: "");
 }
 
 void
@@ -98,16 +140,16 @@ kn_serve_take(struct kn_serve *s, struct kn_serve_listener *l)
 	int fd;
 
 	if (tasks && s->client_n > 0 && !has_room(s)) {
-		rest(s, l, "the workers need the descriptors that are left");
+		rest(s, l, "the workers need the descriptors that are left",
+		    "; raise the limit of descriptors (ulimit -n), or lower "
+		    "--clients");
 		return;
 	}
 	if (!tasks && kn_http_count(s) >= KN_HTTP_LEAST && !has_room(s))
 		kn_http_drop_oldest(s);
 	fd = kn_serve_accept(l);
 	if (fd < 0) {
-		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
-		    errno == ENOBUFS)
-			rest(s, l, strerror(errno));
+		accept_failed(s, l);
 	} else if (tasks) {
 		kn_client_open(s, fd);
 	} else {

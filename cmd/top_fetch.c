@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "cmd/opt.h"
 #include "cmd/top.h"
+#include "ipc/clock.h"
 #include "ipc/err.h"
 #include "ipc/fd.h"
 
@@ -16,6 +16,7 @@ enum { WAIT_S = 10, MOST = 32 << 20, CHUNK = 64 << 10 };
 static char *
 receive(int fd, size_t *out_n, struct kn_err *e)
 {
+	uint64_t by_ns = kn_clock_after_ms(kn_clock_now(), WAIT_S * 1000);
 	size_t n = 0, cap = 0;
 	char *buf = NULL, *p;
 	ssize_t r = 1;
@@ -32,8 +33,12 @@ receive(int fd, size_t *out_n, struct kn_err *e)
 			}
 			buf = p;
 		}
-		r = recv(fd, buf + n, CHUNK, 0);
+		/* One that tells us a byte at a time would keep us for ever. */
+		errno = ETIMEDOUT;
+		r = kn_clock_now() < by_ns ? recv(fd, buf + n, CHUNK, 0) : -1;
 		n += r > 0 ? (size_t)r : 0;
+		if (r < 0 && errno == EINTR)
+			r = 1; /* we were stopped, and go on */
 	}
 	if (r < 0) {
 		kn_err_sys(e, KN_EK_HOST, "--socket: no answer");
@@ -65,16 +70,13 @@ json_t *
 kn_top_fetch(const char *path, struct kn_err *e)
 {
 	static const char request[] = "GET /workers HTTP/1.0\r\n\r\n";
-	const struct timeval wait = { .tv_sec = WAIT_S };
-	KN_OWN_FD int fd = kn_opt_reach("--socket", path, e);
+	KN_OWN_FD int fd = kn_opt_reach("--socket", path, WAIT_S, e);
 	json_t *doc;
 	char *text;
 	size_t n = 0;
 
 	if (fd < 0)
 		return NULL;
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
-	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
 	if (send(fd, request, sizeof request - 1, MSG_NOSIGNAL) !=
 	    (ssize_t)sizeof request - 1) {
 		kn_err_sys(e, KN_EK_HOST, "--socket: send");

@@ -5,11 +5,22 @@
 left_before
 . "$(dirname "$0")/../lib/serve.sh"
 
-begin
+mkdir "$T/crate"
+i=0
+while [ $i -lt 60 ]; do
+	echo $i >"$T/crate/$i"
+	i=$((i + 1))
+done
+begin --set "/filesystem/task_paths=[\"$T/crate\"]"
+is "$(client crate $pid 8 "$T/crate")" "16 ok" \
+	"tasks with more files than there are descriptors wait for those of other clients"
 is "$(client cancel)" "a:ok,c:ok,line-4:invalid,mine:cancelled b:ok,line-1:invalid" \
 	"a task is cancelled by its own connection, and by no other"
 is "$(client garbage)" "good:ok line-1:invalid line-2:invalid line-4:invalid nul:invalid" \
 	"NULs, noise and a line without end have an answer each, and the next line works"
+is "$(client numbers)" "200 1 2 2 2" "who only asks is no client, takes no number, and may ask in pieces"
+is "$(client hungry $pid)" '{"error":"the server is out of memory or descriptors"}| ok' \
+	"without memory one that comes is told so, in a whole line, and the next one is served"
 is "$(client fair 10000)" "ok True" "ten thousand tasks of one client do not keep another waiting"
 is "$(client killed 50 10 1)" 25 "50 clients, half of them killed: the others have all their answers"
 until_is knit_clients 0

@@ -59,9 +59,14 @@ fi
 ks serve --socket "$S"
 is $rc 125 "a second server on the same socket: 125"
 one_clear_line 'somebody listens on' "and why"
+ks serve --socket "$S" --health-file "$T/health"
+is "$rc $(cat "$T/health")" "125 serving" "nor does it take the health file of the first"
 echo x >"$T/file"
 ks serve --socket "$T/file"
 is "$rc $(cat "$T/file")" "125 x" "a file in the socket's place stays"
+ks serve --socket "$T/s2" --health-file "$T/file"
+is "$rc $(cat "$T/file")" "125 x" "and one in the place of the health file"
+one_clear_line 'exists and was not left by a server' "and why"
 "$KS" run --quiet --connect "$S" -- sleep 100 >/dev/null 2>&1 &
 waiting=$!
 printf '%s\n' '{"id":"a","argv":["true"]}' '{"id":"b","argv":["sleep","100"]}' >"$T/two"
@@ -116,7 +121,7 @@ is "$?" 125 "whose client has its answer: cancelled"
 
 # ---- reload ----
 echo '{"version":1,"environment":{"set":{"GEN":"one"}}}' >"$T/p.json"
-begin --policy "$T/p.json"
+begin --policy "$T/p.json" --trace "$T/trace"
 exec 3>&- 4<&-
 mkfifo "$T/in"
 "$KS" run --quiet --connect "$S" --tasks "$T/in" >"$T/old" 2>&1 &
@@ -148,6 +153,9 @@ is "$(out)" two "a policy with which no worker can be started: the old one stays
 is "$(number knit_pools)" 1 "no pool is left over"
 end INT
 is "$rc" 0 "SIGINT drains as well"
+is "$(cd "$T" && "$PY" -c 'import glob, json
+print(*((f, sum(e.get("ph") == "X" for e in json.load(open(f))) > 0) for f in sorted(glob.glob("trace*"))))')" \
+	"('trace', True) ('trace.1', True)" "the trace of each pool that came to serve is a whole document"
 
 # ---- started by somebody: sockets handed over, and told ----
 cat >"$T/starter.py" <<'X'

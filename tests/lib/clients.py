@@ -18,6 +18,14 @@ one line each of what came of it.
     fair TASKS          while one with TASKS tasks waits, another comes with a single one:
                         its verdict, and whether the first still waited then
     cancel              cancels its own, one of another's, and one that nobody has
+    numbers             while one only looks, others work, and a third asks, in two
+                        pieces, what goes on: by how much the count of clients had grown,
+                        each time, and whether each that works has a number of its own
+    hungry PID          as many as it takes until the server PID, which gets no more memory
+                        meanwhile, turns one away: what that one reads; then a task's verdict
+    crate PID TASKS DIR two at once with TASKS tasks that are given 60 files of DIR each,
+                        while the server PID has descriptors for one of them only: how
+                        many were answered, and the verdicts
     garbage             NULs, bytes at random, a line without end, and a task
     killed N TASKS SEED N processes, every other one killed at some moment, and one killed
                         while its task sleeps: how many of the others had all, right"""
@@ -248,6 +256,70 @@ def killed(path, n, tasks, seed):
     print(sum(ends[p] == 0 for p in kids[:n:2]))
 
 
+def numbers(path):
+    def total():
+        return int(re.search(r"^knit_clients_total (\d+)$", ask(path, "/metrics"), re.M)[1])
+
+    def works():
+        s = connect(path)
+        s.sendall(task("a", "true"))
+        f = s.makefile()
+        f.readline()
+        return s, f
+
+    before, asks = total(), connect(path)
+    time.sleep(0.3)
+    kept = [works()]
+    grown = [total() - before]
+    asks.sendall(b"G")
+    time.sleep(0.3)
+    asks.sendall(b"ET /health HTTP/1.0\r\n\r\n")
+    status = asks.makefile().read().split()[1]
+    kept.append(works())
+    grown.append(total() - before)
+    seen = json.loads(ask(path, "/workers").split("\n\n", 1)[1])["clients"]
+    working = [c["client"] for c in seen if c["accepted"]]
+    print(status, *grown, len(working), len(set(working)))
+
+
+def hungry(path, pid):
+    before = resource.prlimit(int(pid), resource.RLIMIT_AS, (1 << 20, resource.RLIM_INFINITY))
+    kept, got = [], b""
+    while not got and len(kept) < 60:
+        kept.append(connect(path))
+        kept[-1].settimeout(1)
+        try:
+            while True:
+                more = kept[-1].recv(4096)
+                got += more
+                if not more:
+                    break
+        except TimeoutError:
+            pass
+    resource.prlimit(int(pid), resource.RLIMIT_AS, before)
+    for s in kept:
+        s.close()
+    s = connect(path)
+    s.sendall(task("a", "true"))
+    s.shutdown(socket.SHUT_WR)
+    print(got.decode().replace("\n", "|"), lines(s)[0]["verdict"])
+
+
+def crate(path, pid, tasks, folder):
+    before = resource.prlimit(int(pid), resource.RLIMIT_NOFILE)
+    few = len(os.listdir("/proc/%s/fd" % pid)) + 32 + 70
+    resource.prlimit(int(pid), resource.RLIMIT_NOFILE, (few, before[1]))
+    files = {"f%d" % i: {"path": "%s/%d" % (folder, i)} for i in range(60)}
+    text = "".join(json.dumps({"id": "t%d" % i, "argv": ["sleep", "0.1"], "files": files}) + "\n" for i in range(tasks))
+    both = [connect(path) for i in range(2)]
+    for s in both:
+        s.sendall(text.encode())
+        s.shutdown(socket.SHUT_WR)
+    got = [r for s in both for r in lines(s)]
+    resource.prlimit(int(pid), resource.RLIMIT_NOFILE, before)
+    print(len(got), *sorted({r["verdict"] + ("" if r["verdict"] == "ok" else " " + str(r["error"])) for r in got}))
+
+
 def half(path):
     s = connect(path)
     s.sendall(b'{"id":"a","argv":["true"]}\n{"id":"b","argv":["tr')
@@ -258,7 +330,7 @@ def half(path):
 def main():
     path, what = sys.argv[1:3]
     args = [int(a) if a.isdigit() else a for a in sys.argv[3:]]
-    whats = many, deaf, crowd, half, mute, slow, fair, cancel, garbage, killed
+    whats = many, deaf, crowd, half, mute, slow, fair, cancel, garbage, killed, numbers, hungry, crate
     {f.__name__: f for f in whats}[what](path, *args)
 
 
