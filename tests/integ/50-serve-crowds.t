@@ -19,6 +19,7 @@ is "$(client cancel)" "a:ok,c:ok,line-4:invalid,mine:cancelled b:ok,line-1:inval
 is "$(client garbage)" "good:ok line-1:invalid line-2:invalid line-4:invalid nul:invalid" \
 	"NULs, noise and a line without end have an answer each, and the next line works"
 is "$(client numbers)" "200 1 2 2 2" "who only asks is no client, takes no number, and may ask in pieces"
+is "$(client gift "$T/h" $pid)" "ok200 True 0" "descriptors that a client sends along are closed"
 is "$(client hungry $pid)" '{"error":"the server is out of memory or descriptors"}| ok' \
 	"without memory one that comes is told so, in a whole line, and the next one is served"
 is "$(client fair 10000)" "ok True" "ten thousand tasks of one client do not keep another waiting"

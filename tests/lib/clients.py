@@ -21,6 +21,9 @@ one line each of what came of it.
     numbers             while one only looks, others work, and a third asks, in two
                         pieces, what goes on: by how much the count of clients had grown,
                         each time, and whether each that works has a number of its own
+    gift HTTP PID       sends descriptors with what it sends, to both sockets: the answers,
+                        and whether they are closed on the other side, of which the
+                        server PID has as many open as before
     hungry PID          as many as it takes until the server PID, which gets no more memory
                         meanwhile, turns one away: what that one reads; then a task's verdict
     crate PID TASKS DIR two at once with TASKS tasks that are given 60 files of DIR each,
@@ -282,6 +285,30 @@ def numbers(path):
     print(status, *grown, len(working), len(set(working)))
 
 
+def gift(path, http, pid):
+    def count():
+        return len(os.listdir("/proc/%s/fd" % pid))
+
+    before, (r, w) = count(), os.pipe()
+    s, h, unread = connect(path), connect(http), connect(path)
+    socket.send_fds(s, [task("a", "true")], [w] * 200)
+    socket.send_fds(h, [b"GET /health HTTP/1.0\r\n"], [w] * 200)
+    socket.send_fds(unread, [b"G"], [w])
+    os.close(w)
+    got = json.loads(s.makefile().readline())["verdict"]
+    h.sendall(b"\r\n")
+    got += h.makefile().read().split()[1]
+    for c in (s, h, unread):
+        c.shutdown(socket.SHUT_RDWR)
+        c.close()
+    closed = os.read(r, 1) == b""
+    for i in range(200):
+        if count() <= before:
+            break
+        time.sleep(0.05)
+    print(got, closed, count() - before)
+
+
 def hungry(path, pid):
     before = resource.prlimit(int(pid), resource.RLIMIT_AS, (1 << 20, resource.RLIM_INFINITY))
     kept, got = [], b""
@@ -330,7 +357,7 @@ def half(path):
 def main():
     path, what = sys.argv[1:3]
     args = [int(a) if a.isdigit() else a for a in sys.argv[3:]]
-    whats = many, deaf, crowd, half, mute, slow, fair, cancel, garbage, killed, numbers, hungry, crate
+    whats = many, deaf, crowd, half, mute, slow, fair, cancel, garbage, killed, numbers, gift, hungry, crate
     {f.__name__: f for f in whats}[what](path, *args)
 
 
