@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "cmd/cmd.h"
@@ -57,6 +58,9 @@ kn_collect(int dir, const struct knit_outcome *o, const struct kn_voice *v)
 			continue;
 		if (f->refused) {
 			kn_say(v, "--collect: %s: %s", f->name, f->refused);
+			if (strcmp(f->refused, "not a regular file") == 0 && !v->quiet)
+				kn_say_hint(v, "of a directory its files are named: "
+					       "--collect 'out/*'");
 			continue;
 		}
 		if (knit_outcome_save(o, i, dir, &err) < 0) {

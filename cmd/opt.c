@@ -252,6 +252,10 @@ static int
 named(struct kn_run_opts *o, const struct kn_opt *opt, const char *v, struct kn_err *e)
 {
 	(void)opt;
+	if (strcmp(v, "-") == 0)
+		return kn_opt_refuse(e,
+		    "write it to a file; paths in it are relative to that file",
+		    "a policy is not read from standard input");
 	return add_src(o,
 	    (struct kn_opt_src){ .type = KN_OPT_NAMED, .text = v, .label = "--policy" },
 	    e);

@@ -111,9 +111,8 @@ kn_opt_hint_file(struct kn_err *e, const char *path)
 		break;
 	case EACCES:
 		kn_err_hint(e,
-		    "user %u may not open it, or not enter a directory on its way: "
-		    "namei -l shows whose they are",
-		    (unsigned)geteuid());
+		    "user %u may not; namei -l %s shows whose each part of it is",
+		    (unsigned)geteuid(), path);
 		break;
 	case EISDIR:
 		kn_err_hint(e, "name a file in it");

@@ -264,7 +264,7 @@ kn_opt_parse_policy(struct kn_run_opts *o, int argc, char **argv, struct kn_err 
 			o->help = true;
 			return 0;
 		}
-		if (arg[0] != '-') {
+		if (arg[0] != '-' || arg[1] == '\0') {
 			if (kn_opt_add_policy(o, arg, e) < 0)
 				return -1;
 		} else if (strcmp(arg, "--policy") == 0 || strcmp(arg, "--set") == 0 ||

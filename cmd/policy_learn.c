@@ -104,6 +104,10 @@ on_answer(void *ctx, struct kn_task *t, struct kn_outcome *o)
 	    o->verdict == KN_V_NOT_EXECUTABLE) {
 		kn_say(NULL, "nothing was learned: %s: %s", kn_verdict_name(o->verdict),
 		    o->error);
+		if (o->verdict == KN_V_NOT_FOUND)
+			kn_say_hint(NULL, "it must be in the PATH inside, or bound: a "
+					  "policy file with filesystem.mounts, by "
+					  "--policy FILE");
 		return;
 	}
 	tell_refused(l, o);
@@ -283,7 +287,11 @@ merge(struct learn *l, int argc, char **argv, struct kn_err *e)
 		    "policy learn: --merge takes two files");
 	l->text = kn_policy_learnt_merge(argv[1], argv[2], e);
 	l->rc = KN_EXIT_OK;
-	return l->text ? write_out(l, e) : -1;
+	if (l->text)
+		return write_out(l, e);
+	kn_opt_hint_policy(e, argv[1]);
+	kn_opt_hint_policy(e, argv[2]);
+	return -1;
 }
 
 static int

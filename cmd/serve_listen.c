@@ -252,6 +252,11 @@ listen_loopback(struct kn_serve *s, const char *address, struct kn_err *e)
 		 : bind(fd, (struct sockaddr *)&v4, sizeof v4);
 	if (rc < 0 || listen(fd, KN_HTTP_MOST) < 0) {
 		kn_err_sys(e, KN_EK_USAGE, "--http: listen on %s", address);
+		if (e->sys == EACCES)
+			kn_err_hint(
+			    e, "ports below 1024 are root's: take a higher one");
+		else if (e->sys == EADDRINUSE)
+			kn_err_hint(e, "somebody listens there: take another one");
 		close(fd);
 		return -1;
 	}

@@ -139,6 +139,7 @@ an_unknown_option_is_told_which_was_meant(void **state)
 	refuse_hint("--mem=5M -- x", "unknown option --mem", "--memory?");
 	refuse_hint("-t 5s -- x", "unknown option -t", "--timeout?");
 	refuse_hint("--nosuchflag -- x", "unknown option", "run --help");
+	refuse_hint("--policy - -- x", "not read from standard input", "to a file");
 	refuse_hint("--cpus 2 -- x", "unknown option --cpus", "/limits/task/cpus");
 	refuse_hint("--volume=/a:/b -- x", "unknown option --volume", "--bind SRC");
 	assert_int_equal(kn_opt_unknown(&e, "v", "--onyl=3", few), -1);
