@@ -12,7 +12,7 @@
 #include "sandbox/lack.h"
 #include "sandbox/launch_int.h"
 
-enum { ABI_OF_SCOPES = 6 }; /* of Landlock */
+enum { ABI_OF_TRUNCATE = 3, ABI_OF_SCOPES = 6 }; /* of Landlock */
 
 /* What is known of one layer. */
 struct have {
@@ -38,31 +38,51 @@ pids_asked(const struct kn_policy *p)
 				     : NULL;
 }
 
-/* Files are walled off by any version. Of the machine's network, where a policy grants
- * it, abstract sockets are a part, and only scopes keep a task from those of others. */
-static struct have
-look_landlock(const struct kn_policy *p, const struct kn_host *h)
+/* What this kernel's Landlock leaves open that the policy needs closed; NULL: nothing.
+ * Where mounts wall files off any version does, and of the machine's network, where a
+ * policy grants it, only abstract sockets are open. Without namespaces truncate(2) of
+ * what may not be opened is one more. */
+static const char *
+landlock_lacks(
+    const struct kn_policy *p, const struct kn_host *h, enum kn_lack *out_cause)
 {
 	bool direct = p->launcher == KN_LAUNCHER_DIRECT;
 	bool others = direct ? !h->ids : p->network == KN_NET_HOST;
-	bool scopes = h->landlock_abi >= ABI_OF_SCOPES || !others;
-	struct have x = { .can = h->landlock_abi > 0 && scopes };
 
-	x.asked = direct			  ? "/launcher/type"
-		  : p->landlock == KN_LANDLOCK_ON ? "/landlock"
-		  : p->run.n > 0		  ? "/permissions/run"
-						  : NULL;
-	if (h->landlock_abi == 0) {
-		x.cause = KN_LACK_LANDLOCK;
-	} else {
-		x.cause = KN_LACK_LANDLOCK_SCOPES;
-		x.lacks =
-		    direct ? "this kernel's has no scopes, which keep a task "
-			     "without namespaces from signals to all processes of "
-			     "its user, the supervisor too"
-			   : "this kernel's has no scopes, which keep a task on the "
-			     "machine's network (/network/mode) from abstract sockets";
+	*out_cause = KN_LACK_LANDLOCK_SCOPES;
+	if (direct && h->landlock_abi < ABI_OF_TRUNCATE) {
+		if (!others)
+			*out_cause = KN_LACK_LANDLOCK_TRUNCATE;
+		return others
+			   ? "this kernel's has no scopes, which keep a task without "
+			     "namespaces from signals to all processes of its user, "
+			     "the supervisor too, and lets it empty all files that its "
+			     "user may write"
+			   : "this kernel's lets a task without namespaces empty "
+			     "every file that anybody may write";
 	}
+	if (h->landlock_abi >= ABI_OF_SCOPES || !others)
+		return NULL;
+	return direct ? "this kernel's has no scopes, which keep a task "
+			"without namespaces from signals to all processes of "
+			"its user, the supervisor too"
+		      : "this kernel's has no scopes, which keep a task on the "
+			"machine's network (/network/mode) from abstract sockets";
+}
+
+static struct have
+look_landlock(const struct kn_policy *p, const struct kn_host *h)
+{
+	struct have x = { .cause = KN_LACK_LANDLOCK };
+
+	x.asked = p->launcher == KN_LAUNCHER_DIRECT ? "/launcher/type"
+		  : p->landlock == KN_LANDLOCK_ON   ? "/landlock"
+		  : p->run.n > 0		    ? "/permissions/run"
+						    : NULL;
+	if (h->landlock_abi == 0)
+		return x;
+	x.lacks = landlock_lacks(p, h, &x.cause);
+	x.can = x.lacks == NULL;
 	return x;
 }
 

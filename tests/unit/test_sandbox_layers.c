@@ -95,6 +95,43 @@ machine_network_without_scopes_of_landlock_is_said(void **state)
 }
 
 static void
+without_namespaces_an_older_landlock_is_refused_by_what_it_leaves_open(void **state)
+{
+	struct kn_policy *loaded = load_policy(), p = *loaded;
+	struct kn_host h = {
+		.mseal = true, .landlock_abi = 2, .root = true, .ids = true
+	};
+	struct kn_layers out;
+	struct kn_err e = { 0 };
+
+	(void)state;
+	p.require = 1u << KN_LAYER_LANDLOCK;
+	p.allow_degraded = 1u << KN_LAYER_NAMESPACES;
+	p.task.memory = p.task.pids = p.worker.pids = p.task.cpu_ms = 0;
+	p.launcher = KN_LAUNCHER_DIRECT;
+	assert_int_equal(kn_launch_layers(&p, &h, NULL, &out, &e), -1);
+	assert_non_null(strstr(e.msg, "empty every file that anybody may write"));
+	assert_non_null(strstr(e.hint, "Linux 6.2"));
+	h.landlock_abi = 3;
+	kn_err_clear(&e);
+	OK(kn_launch_layers(&p, &h, NULL, &out, &e), e);
+	/* Signals reach all of a user; root's workers have each their own. */
+	h.root = h.ids = false;
+	assert_int_equal(kn_launch_layers(&p, &h, NULL, &out, &e), -1);
+	assert_non_null(strstr(e.msg, "signals to all processes of its user"));
+	assert_null(strstr(e.msg, "empty"));
+	h.landlock_abi = 2;
+	kn_err_clear(&e);
+	assert_int_equal(kn_launch_layers(&p, &h, NULL, &out, &e), -1);
+	assert_non_null(strstr(e.msg, "empty all files that its user may write"));
+	assert_non_null(strstr(e.hint, "Linux 6.12"));
+	h.landlock_abi = 6;
+	kn_err_clear(&e);
+	OK(kn_launch_layers(&p, &h, NULL, &out, &e), e);
+	kn_policy_free(loaded);
+}
+
+static void
 memory_limit_without_a_cgroup_is_refused(void **state)
 {
 	struct kn_policy *loaded = load_policy(), p = *loaded;
@@ -197,6 +234,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(layers_are_decided_or_refused_by_name),
 		cmocka_unit_test(machine_network_without_scopes_of_landlock_is_said),
+		cmocka_unit_test(
+		    without_namespaces_an_older_landlock_is_refused_by_what_it_leaves_open),
 		cmocka_unit_test(memory_limit_without_a_cgroup_is_refused),
 		cmocka_unit_test(failures_are_explained_in_one_printable_line),
 		cmocka_unit_test(an_end_without_a_word_is_explained_for_each_kind),
