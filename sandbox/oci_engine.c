@@ -34,8 +34,7 @@ extern char **environ;
 static const char *const podman_only[] = { "--preserve-fds=2", "--cgroups=disabled",
 	"--read-only-tmpfs=false", "--security-opt=unmask=ALL",
 	"--security-opt=label=disable", "--no-hosts", "--systemd=false" };
-static const char *const docker_only[] = { "--security-opt=systempaths=unconfined",
-	"--security-opt=apparmor=unconfined" };
+static const char *const docker_only[] = { "--security-opt=systempaths=unconfined" };
 static const char *const both[] = { "--rm", "--pull=never", "--read-only",
 	"--security-opt=seccomp=unconfined", "--security-opt=no-new-privileges",
 	"--cap-drop=all", "--log-driver=none", "--workdir=/" };
@@ -130,8 +129,9 @@ put_all(struct kn_argv *a, const struct kn_engine_req *r, struct kn_err *e)
 	else
 		bad |=
 		    put_list(a, docker_only, sizeof docker_only / sizeof *docker_only);
-	if (r->own_userns)
-		bad |= put(a, "--cap-add=SETFCAP");
+	/* (a user's podman gives no profile, and older ones refuse to hear of any) */
+	bad |= put(a, "%s",
+	    r->own_userns ? "--cap-add=SETFCAP" : "--security-opt=apparmor=unconfined");
 	bad |= put(
 	    a, "--user=%u:%u", r->own_userns ? 0 : r->uid, r->own_userns ? 0 : r->gid);
 	bad |=

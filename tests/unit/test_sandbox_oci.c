@@ -343,6 +343,8 @@ an_engine_is_told_of_every_wall_and_of_no_privilege(void **state)
 		}
 		assert_true(has_arg(&a, docker ? "--user=1234:1234" : "--user=0:0"));
 		assert_int_equal(has_arg(&a, "--cap-add=SETFCAP"), !docker);
+		assert_int_equal(
+		    has_arg(&a, "--security-opt=apparmor=unconfined"), docker);
 		assert_int_equal(has_arg(&a, "--preserve-fds=2"), !docker);
 		assert_true(has_arg(
 		    &a, docker ? "--mount=type=bind,src=/r,dst=/r,readonly"
@@ -363,6 +365,13 @@ an_engine_is_told_of_every_wall_and_of_no_privilege(void **state)
 		    docker);
 		kn_argv_fini(&a);
 	}
+	/* Root's podman confines as docker does; its profile refuses the stub. */
+	r.runtime = KN_RUNTIME_PODMAN;
+	OK(kn_engine_argv(&r, &a, &e), e);
+	assert_true(has_arg(&a, "--security-opt=apparmor=unconfined"));
+	assert_true(has_arg(&a, "--user=1234:1234"));
+	kn_argv_fini(&a);
+	r.runtime = KN_RUNTIME_DOCKER;
 	p->image = "--privileged";
 	assert_int_equal(kn_engine_argv(&r, &a, &e), -1);
 	assert_non_null(strstr(e.msg, "/launcher/image"));
