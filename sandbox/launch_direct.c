@@ -298,7 +298,7 @@ const struct kn_launch_ops kn_launch_direct = {
 	.close = kn_direct_place_close,
 	.sweep = kn_direct_place_sweep,
 	.lacks = lacks,
-	.lead = "knit-worker: ",
+	.lead = { "knit-worker: " },
 	.no_mounts = true,
 	/* the stub and the running cell's init */
 	.pids_overhead = 2,

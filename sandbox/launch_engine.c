@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -60,7 +61,7 @@ kn_engine_command(struct kn_launcher *l, uint32_t w, struct kn_err *e)
 	struct kn_oci_worker *x = &o->w[w];
 	const char *place = strrchr(l->place, '/');
 	char root[PATH_ROOM], name[16];
-	const struct kn_engine_req r = { .policy = l->policy,
+	struct kn_engine_req r = { .policy = l->policy,
 		.runtime = o->runtime,
 		.program = l->program,
 		.id = x->id,
@@ -74,6 +75,8 @@ kn_engine_command(struct kn_launcher *l, uint32_t w, struct kn_err *e)
 		.gid = l->host->root ? l->host->worker_uid_base + w : l->host->gid,
 		.nofile = l->nofile };
 
+	if (getrlimit(RLIMIT_NPROC, &r.nproc) < 0)
+		return kn_err_sys(e, KN_EK_HOST, "read the limit of processes");
 	snprintf(root, sizeof(root), "%s/root", l->place);
 	snprintf(name, sizeof(name), "w%u", w);
 	snprintf(x->id, sizeof(x->id), "knit-%s-w%u-%u", o->pool, w, x->starts);

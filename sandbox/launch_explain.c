@@ -13,16 +13,34 @@
 
 enum { LINE_CAP = 224 };
 
-/* The first line that the launcher printed, else the first line at all. */
+/* Where the last line that says anything begins. */
+static const char *
+last_line(const char *text)
+{
+	const char *line = text, *end;
+
+	for (const char *p = text; *p != '\0'; p = *end != '\0' ? end + 1 : end) {
+		end = p + strcspn(p, "\n");
+		if (p + strspn(p, "\r \t") < end)
+			line = p;
+	}
+	return line;
+}
+
+/* The first line that the launcher printed, else the first line at all, or the last. */
 static const char *
 pick_line(const struct kn_launch_ops *ops, const char *text, size_t *out_n)
 {
-	const char *line = strstr(text, ops->lead);
+	const char *line = NULL;
 
-	if (line != NULL && ops->lead_skipped)
-		line += strlen(ops->lead);
+	for (size_t i = 0; line == NULL && ops->lead[i] != NULL; i++) {
+		line = strstr(text, ops->lead[i]);
+		if (line != NULL && ops->lead_skipped)
+			line += strlen(ops->lead[i]);
+	}
 	if (line == NULL)
-		line = text + strspn(text, "\n\r \t");
+		line = ops->says_last ? last_line(text) : text;
+	line += strspn(line, "\n\r \t");
 	*out_n = strcspn(line, "\n");
 	return line;
 }
@@ -32,7 +50,7 @@ hint_cause(
     const struct kn_launcher *l, const struct kn_launch_sign *s, struct kn_err *e)
 {
 	bool eperm = strstr(e->msg, "No permissions") != NULL ||
-		     strstr(e->msg, "Operation not permitted") != NULL;
+		     strstr(e->msg, "peration not permitted") != NULL;
 	bool root = l->host->uid == 0;
 	struct kn_around a;
 

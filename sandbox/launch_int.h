@@ -84,8 +84,9 @@ struct kn_launch_ops {
 	void (*sweep)(const struct kn_launcher *l);
 	/* Why this kind cannot give a layer, as a clause; NULL: it can. */
 	const char *(*lacks)(const struct kn_policy *p, enum kn_layer layer);
-	const char *lead; /* a line of its own begins with it */
+	const char *lead[4]; /* a line of its own begins with one of these, or NULL */
 	bool lead_skipped;
+	bool says_last; /* and without: its last line, not the first */
 	const struct kn_launch_sign *signs;
 	size_t sign_n;
 	/* Nothing known went wrong. NULL: no more is to be said. */

@@ -329,17 +329,21 @@ lacks(const struct kn_policy *p, enum kn_layer layer)
 		   : NULL;
 }
 
-/* What runc and crun print. */
+/* What runc and crun print, the engines after a word of theirs. */
 static const struct kn_launch_sign signs[] = {
 	{ "esource temporarily unavailable", true, false, KN_LACK_PROCESSES },
 	{ "o space left on device", true, false, KN_LACK_NS_LIMIT },
 	{ "unshare", true, true, KN_LACK_USERNS_OTHER },
+	{ "clone: ", true, true, KN_LACK_USERNS_OTHER },
+	{ "create keyring", true, true, KN_LACK_USERNS_OTHER },
+	{ "sethostname", true, true, KN_LACK_USERNS_OTHER },
 	{ "uid_map", true, true, KN_LACK_USERNS_OTHER },
 	{ "gid_map", true, true, KN_LACK_USERNS_OTHER },
 	{ "userns", true, true, KN_LACK_USERNS_OTHER },
 	{ "user namespace", true, true, KN_LACK_USERNS_OTHER },
 	{ "mounting \"proc\"", true, false, KN_LACK_PROC_MASKED },
 	{ "mount `proc`", true, false, KN_LACK_PROC_MASKED },
+	{ "set propagation", true, false, KN_LACK_MOUNT },
 	{ "pivot_root", true, false, KN_LACK_PIVOT_ROOT },
 	{ "/proc/self/fd/4", true, false, KN_LACK_MEMFD },
 	{ "no such file or directory", false, false, KN_LACK_NONE },
@@ -369,8 +373,11 @@ const struct kn_launch_ops kn_launch_oci = {
 	.close = close_own,
 	.sweep = sweep,
 	.lacks = lacks,
-	.lead = "level=error msg=\"",
+	/* runc, podman, docker; crun has none, and what maps ids for it complains first
+	 */
+	.lead = { "level=error msg=\"", "Error: ", "docker: " },
 	.lead_skipped = true,
+	.says_last = true,
 	.signs = signs,
 	.sign_n = sizeof(signs) / sizeof(signs[0]),
 	.hint = hint,

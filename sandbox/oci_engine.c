@@ -4,13 +4,15 @@
  *   --pull never           nothing is fetched by a task's start
  *   --read-only            what one task leaves in the root the next would see
  *   --cap-drop all         the stub needs none, but where it is uid 0 inside,
- * CAP_SETFCAP: for the user namespace that it makes (oci_config.c) seccomp, unmask,
- * systempaths, apparmor unconfined, label disable of the container, in which nothing
- * but the stub ever runs as it was started: it makes namespaces and mounts of its own
- * for tasks, whose filter is the policy's. Nothing of this is
- *                          --privileged
+ *                          CAP_SETFCAP: for the user namespace that it makes
+ *                          (oci_config.c)
+ *   seccomp, unmask, systempaths, apparmor unconfined, label disable
+ *                          of the container, in which nothing but the stub ever runs
+ *                          as it was started: it makes namespaces and mounts of its
+ *                          own for tasks, whose filter is the policy's. Nothing of
+ *                          this is --privileged
  *   --cgroups disabled     podman: the stub joins those of ours
- *   --ulimit nofile        as the caller had it
+ *   --ulimit nofile, nproc as the caller had them
  */
 #include "sandbox/oci_engine.h"
 
@@ -56,6 +58,16 @@ put(struct kn_argv *a, const char *fmt, ...)
 	rc = kn_argv_push(a, text);
 	free(text);
 	return rc;
+}
+
+/* Without CAP_SYS_RESOURCE the engine's own defaults may be above what may be set. */
+static int
+put_limit(struct kn_argv *a, const char *name, const struct rlimit *l)
+{
+	if (l->rlim_max > INT32_MAX)
+		return 0;
+	return put(a, "--ulimit=%s=%" PRIu64 ":%" PRIu64, name, (uint64_t)l->rlim_cur,
+	    (uint64_t)l->rlim_max);
 }
 
 static int
@@ -138,9 +150,9 @@ put_all(struct kn_argv *a, const struct kn_engine_req *r, struct kn_err *e)
 	    put(a, "--network=%s", r->policy->network == KN_NET_HOST ? "host" : "none");
 	bad |= put(a, "--hostname=%s",
 	    r->policy->identity.hostname ? r->policy->identity.hostname : "sandbox");
-	if (r->nofile.rlim_max <= INT32_MAX)
-		bad |= put(a, "--ulimit=nofile=%" PRIu64 ":%" PRIu64,
-		    (uint64_t)r->nofile.rlim_cur, (uint64_t)r->nofile.rlim_max);
+	bad |= put_limit(a, "nofile", &r->nofile);
+	if (podman)
+		bad |= put_limit(a, "nproc", &r->nproc);
 	if (bad || put_mounts(a, r, e) < 0)
 		return -1;
 	bad |= put(a, "--entrypoint=%s", stub);

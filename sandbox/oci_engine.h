@@ -36,7 +36,7 @@ struct kn_engine_req {
 	const char *dir;    /* of the worker: docker finds stub and socket there */
 	bool own_userns;    /* rootless: uid 0 inside is who calls */
 	uint32_t uid, gid;  /* else who it is to be */
-	struct rlimit nofile;
+	struct rlimit nofile, nproc;
 };
 /* The command that runs the container. */
 int kn_engine_argv(

@@ -228,6 +228,52 @@ failures_are_explained_in_one_printable_line(void **state)
 	assert_non_null(strstr(e.msg, "status 1"));
 }
 
+/* As crun 1.8.1, runc 1.1.5 and podman 4.3.1 were seen to print. */
+static void
+what_a_runtime_says_is_found_among_what_its_helpers_say(void **state)
+{
+	static const struct {
+		const char *said, *shown, *hint;
+	} rows[] = {
+		{ "newgidmap: Cannot determine your user name.\n"
+		  "newuidmap: Cannot determine your user name.\n"
+		  "mount `proc` to `proc`: Operation not permitted\n\n",
+		    "mount `proc` to", "/proc is refused" },
+		{ "clone: Operation not permitted\n", "clone: ", "user namespaces" },
+		{ "clone: No space left on device\n", "clone: ", "limit" },
+		{ "clone: Resource temporarily unavailable\n", "clone: ", "ulimit -u" },
+		{ "create keyring `x`: Operation not permitted\n", "create keyring",
+		    "user namespaces" },
+		{ "sethostname: Operation not permitted\n", "sethostname",
+		    "user namespaces" },
+		{ "set propagation for `/`: Operation not permitted\n",
+		    "set propagation", "mount" },
+		{ "pivot_root: Operation not permitted\n", "pivot_root", "pivot_root" },
+		{ "error stat'ing file `/x`: No such file or directory\n", "error stat",
+		    "went away" },
+		{ "Error: crun: clone: Operation not permitted: OCI permission denied\n"
+		  "more\n",
+		    "crun: clone: ", "user namespaces" },
+		{ "time=\"x\" level=error msg=\"runc run failed: unable to start "
+		  "container process: error during container init: sethostname: "
+		  "operation not permitted\"\n",
+		    "runc run failed", "user namespaces" },
+		{ "docker: Error response from daemon: x.\nSee 'docker run --help'.\n",
+		    "Error response from daemon: x.", "--dry-run" },
+	};
+	struct kn_host h = { .root = false };
+	struct kn_launcher l = { .ops = &kn_launch_oci, .host = &h };
+	struct kn_err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		kn_launch_explain(&l, rows[i].said, 256, &e);
+		assert_int_equal(
+		    strncmp(e.msg, rows[i].shown, strlen(rows[i].shown)), 0);
+		assert_non_null(strstr(e.hint, rows[i].hint));
+	}
+}
+
 int
 main(void)
 {
@@ -238,6 +284,8 @@ main(void)
 		    without_namespaces_an_older_landlock_is_refused_by_what_it_leaves_open),
 		cmocka_unit_test(memory_limit_without_a_cgroup_is_refused),
 		cmocka_unit_test(failures_are_explained_in_one_printable_line),
+		cmocka_unit_test(
+		    what_a_runtime_says_is_found_among_what_its_helpers_say),
 		cmocka_unit_test(an_end_without_a_word_is_explained_for_each_kind),
 	};
 

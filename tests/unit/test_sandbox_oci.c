@@ -316,7 +316,8 @@ an_engine_is_told_of_every_wall_and_of_no_privilege(void **state)
 		.own_userns = true,
 		.uid = 1234,
 		.gid = 1234,
-		.nofile = { 100, 200 } };
+		.nofile = { 100, 200 },
+		.nproc = { 300, 400 } };
 	static const char *const always[] = { "--rm", "--pull=never", "--read-only",
 		"--cap-drop=all", "--security-opt=no-new-privileges", "--network=none",
 		"--name=knit-ab-w0-1", "--label=knit-sandbox.pool=knit-ab-1-2-3",
@@ -346,6 +347,7 @@ an_engine_is_told_of_every_wall_and_of_no_privilege(void **state)
 		assert_int_equal(
 		    has_arg(&a, "--security-opt=apparmor=unconfined"), docker);
 		assert_int_equal(has_arg(&a, "--preserve-fds=2"), !docker);
+		assert_int_equal(has_arg(&a, "--ulimit=nproc=300:400"), !docker);
 		assert_true(has_arg(
 		    &a, docker ? "--mount=type=bind,src=/r,dst=/r,readonly"
 			       : "--mount=type=bind,src=/r,dst=/r,readonly,bind-"
