@@ -54,6 +54,28 @@ kn_engine_check(const struct kn_launcher *l, struct kn_err *e)
 	return 0;
 }
 
+/* The caller's limit of processes. podman sets its own to the largest pid, and above
+ * that may only raise it where it has CAP_SYS_RESOURCE. */
+static int
+read_nproc(struct rlimit *out)
+{
+	KN_OWN_FD int fd =
+	    open("/proc/sys/kernel/pid_max", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	char text[24] = "";
+	rlim_t most;
+
+	if (getrlimit(RLIMIT_NPROC, out) < 0)
+		return -1;
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		return 0;
+	most = strtoul(text, NULL, 10);
+	if (most > 0 && out->rlim_max > most)
+		out->rlim_max = most;
+	if (out->rlim_cur > out->rlim_max)
+		out->rlim_cur = out->rlim_max;
+	return 0;
+}
+
 int
 kn_engine_command(struct kn_launcher *l, uint32_t w, struct kn_err *e)
 {
@@ -75,7 +97,7 @@ kn_engine_command(struct kn_launcher *l, uint32_t w, struct kn_err *e)
 		.gid = l->host->root ? l->host->worker_uid_base + w : l->host->gid,
 		.nofile = l->nofile };
 
-	if (getrlimit(RLIMIT_NPROC, &r.nproc) < 0)
+	if (read_nproc(&r.nproc) < 0)
 		return kn_err_sys(e, KN_EK_HOST, "read the limit of processes");
 	snprintf(root, sizeof(root), "%s/root", l->place);
 	snprintf(name, sizeof(name), "w%u", w);

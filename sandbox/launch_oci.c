@@ -190,6 +190,7 @@ make_bundle(
 	char name[16], state[340], root[340], *text;
 	const struct kn_oci_req r = { .policy = l->policy,
 		.source = o->source,
+		.binds = l->binds,
 		.rootfs = root,
 		.uid = c->root ? c->uid : l->host->uid,
 		.gid = c->root ? c->uid : l->host->gid,

@@ -12,6 +12,7 @@
  *                          own for tasks, whose filter is the policy's. Nothing of
  *                          this is --privileged
  *   --cgroups disabled     podman: the stub joins those of ours
+ *   --no-hosts, --passwd   podman: /etc has what the policy says
  *   --ulimit nofile, nproc as the caller had them
  */
 #include "sandbox/oci_engine.h"
@@ -35,7 +36,8 @@ extern char **environ;
 
 static const char *const podman_only[] = { "--preserve-fds=2", "--cgroups=disabled",
 	"--read-only-tmpfs=false", "--security-opt=unmask=ALL",
-	"--security-opt=label=disable", "--no-hosts", "--systemd=false" };
+	"--security-opt=label=disable", "--no-hosts", "--passwd=false",
+	"--systemd=false" };
 static const char *const docker_only[] = { "--security-opt=systempaths=unconfined" };
 static const char *const both[] = { "--rm", "--pull=never", "--read-only",
 	"--security-opt=seccomp=unconfined", "--security-opt=no-new-privileges",
@@ -92,8 +94,10 @@ put_bind(struct kn_argv *a, const struct kn_engine_req *r, const char *from,
 		    "%s: a path with a comma, a quote or an end of line cannot be told "
 		    "to %s",
 		    from, kn_runtime_name(r->runtime));
+	/* (docker has no words for the others; the stub sees to them) */
 	return put(a, "--mount=type=bind,src=%s,dst=%s%s%s", from, at,
-	    writable ? "" : ",readonly", podman ? ",bind-propagation=rprivate" : "");
+	    writable ? "" : ",readonly",
+	    podman ? ",nosuid,nodev,bind-propagation=rprivate" : "");
 }
 
 static int

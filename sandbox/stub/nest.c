@@ -182,23 +182,70 @@ word(char **at)
 	return start;
 }
 
-/* A line of mountinfo: id, parent, device, root, point, options. */
+static bool
+has_option(const char *options, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *o = options; *o; o += *o == ',') {
+		size_t len = 0;
+
+		while (o[len] && o[len] != ',')
+			len++;
+		if (len == n && !strncmp(o, name, n))
+			return true;
+		o += len;
+	}
+	return false;
+}
+
+/* A line of mountinfo: id, parent, device, root, point, options. Engines have no word
+ * for a set-user-id program or a device that a bind shows; those of /dev are devices.
+ */
 static int
 shut_one(const struct kn_boot *b, char *line, const char **out_what)
 {
-	const struct {
+	struct {
 		uint64_t set, clear, propagation, userns_fd;
-	} attr = { .set = MOUNT_ATTR_RDONLY };
+	} attr = { 0 };
 	char *at, *options;
+	long r;
 
 	for (int i = 0; i < 4; i++)
 		(void)word(&line);
 	at = word(&line);
 	options = word(&line);
 	*out_what = at;
-	if (strncmp(options, "rw", 2) != 0 || may_be_written(b, at))
+	if (!has_option(options, "nosuid"))
+		attr.set |= MOUNT_ATTR_NOSUID;
+	if (!has_option(options, "nodev") && !is_at_or_below(at, "/dev"))
+		attr.set |= MOUNT_ATTR_NODEV;
+	if (has_option(options, "rw") && !may_be_written(b, at))
+		attr.set |= MOUNT_ATTR_RDONLY;
+	if (!attr.set)
 		return 0;
-	return (int)KN_SYS5(SYS_mount_setattr, AT_FDCWD, at, 0, &attr, sizeof attr);
+	r = KN_SYS5(SYS_mount_setattr, AT_FDCWD, at, 0, &attr, sizeof attr);
+	/* What something else is mounted upon nobody can reach. */
+	if (!(attr.set & MOUNT_ATTR_RDONLY) &&
+	    (r == -ENOENT || r == -EACCES || r == -EINVAL))
+		return 0;
+	return (int)r;
+}
+
+/* The machine's devices and modules, which an engine shows whoever asks. */
+static int
+cover_sys(const struct kn_boot *b)
+{
+	struct stat st;
+	int r = kn_sys_stat(AT_FDCWD, "/sys", &st, AT_SYMLINK_NOFOLLOW);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	for (uint32_t i = 0; i < b->bind_n; i++)
+		if (is_at_or_below(b->binds[i].at, "/sys"))
+			return 0;
+	return kn_sys_mount("tmpfs", "/sys", "tmpfs",
+	    MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0555");
 }
 
 /* The socket in there hands ours to whoever connects with our uid, which tasks have:
@@ -248,6 +295,10 @@ kn_nest_shut(const struct kn_boot *b, const char **out_what)
 		}
 	}
 	kn_sys_close(fd);
+	if (r < 0)
+		return (int)r;
+	*out_what = "/sys";
+	r = cover_sys(b);
 	if (r < 0)
 		return (int)r;
 	*out_what = KN_STUB_BRIDGE;

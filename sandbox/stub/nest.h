@@ -22,8 +22,9 @@ int kn_nest(const char *const *args, const char **out_what);
 int kn_nest_join(int fd[KN_BOOT_FD_N]);
 /* In the template: every mount that can be written to, and is neither a writable bind
  * nor one that cells cover, is made read-only. An engine mounts more than it is told
- * (/etc/hosts, /run/.containerenv), and a task may own it. What the stub came by
- * (bridge.h) is covered. */
+ * (/etc/hosts, /run/.containerenv), and a task may own it. No mount keeps set-user-id
+ * programs or, but for /dev, devices. /sys, and what the stub came by (bridge.h), are
+ * covered. */
 int kn_nest_shut(const struct kn_boot *b, const char **out_what);
 /* The runtime's process is our parent, and we end with it. After the last change of
  * credentials, which would clear that. */

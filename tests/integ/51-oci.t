@@ -41,6 +41,10 @@ is "$(js "$T/report" 'L[0]["layers"]')" "$(js "$T/report.bwrap" 'L[0]["layers"]'
 ks run $oci -- sh -c 'for d in / /usr /etc /dev /proc /etc/passwd; do touch "$d/x" 2>/dev/null || touch "$d" 2>/dev/null && echo "wrote $d"; done
 	for d in /tmp /dev/shm /task; do echo x >"$d/x" || echo "no $d"; done; unshare -U true 2>/dev/null && echo namespace; true'
 is "$rc $(out)" "0 " "nothing of the system is writable, its own places are, and no namespace is to be had"
+# An engine shows more than it is told to.
+ks run $oci -- sh -c 'ls -A /sys 2>/dev/null; id -un; grep -c "^task:" /etc/passwd
+	cut -d" " -f5,6 /proc/self/mountinfo | grep -v "^/dev" | grep -v "nosuid.*nodev"; true'
+is "$(out | tr '\n' ' ')" "task 1 " "it sees nothing of /sys, and /etc as the policy has it; no mount has set-user-id programs or devices"
 mkdir "$T/tree" "$T/tree/secret"
 echo mine >"$T/tree/f"
 echo denied >"$T/tree/secret/g"

@@ -36,8 +36,10 @@ load(const char *set)
 static json_t *
 config_of(const struct kn_policy *p, const char *const *source)
 {
+	struct kn_bind binds[64];
 	const struct kn_oci_req r = { .policy = p,
 		.source = source,
+		.binds = binds,
 		.rootfs = "/place/root",
 		.uid = 1234,
 		.gid = 5678,
@@ -45,9 +47,16 @@ config_of(const struct kn_policy *p, const char *const *source)
 		.pool = "ab",
 		.worker = "w3" };
 	struct kn_err e = { 0 };
-	char *text = kn_oci_config(&r, &e);
-	json_t *o = text != NULL ? json_loads(text, 0, NULL) : NULL;
+	char *text;
+	json_t *o;
 
+	assert_true(p->fs.mount_n <= sizeof binds / sizeof *binds);
+	for (size_t i = 0; i < p->fs.mount_n; i++)
+		binds[i] = (struct kn_bind){ .mount = &p->fs.mounts[i],
+			.fd = 0,
+			.is_dir = strcmp(p->fs.mounts[i].at, "/f") != 0 };
+	text = kn_oci_config(&r, &e);
+	o = text != NULL ? json_loads(text, 0, NULL) : NULL;
 	assert_non_null(o);
 	free(text);
 	return o;
@@ -95,7 +104,8 @@ a_policy_is_a_container_with_one_id_and_nothing_to_write_to(void **state)
 {
 	struct kn_policy *p = load("/filesystem/mounts=[{\"bind\":\"/r\",\"at\":\"/r\","
 				   "\"mode\":\"ro\"},{\"bind\":\"/w\",\"at\":\"/w\","
-				   "\"mode\":\"rw\"}]");
+				   "\"mode\":\"rw\"},{\"bind\":\"/f\",\"at\":\"/f\","
+				   "\"mode\":\"ro\"}]");
 	const char **source = calloc(p->fs.mount_n, sizeof *source);
 	json_t *o, *map, *caps;
 
@@ -121,6 +131,10 @@ a_policy_is_a_container_with_one_id_and_nothing_to_write_to(void **state)
 	assert_true(has_word(json_object_get(mount_of(o, "/usr"), "options"), "rro"));
 	assert_false(has_word(json_object_get(mount_of(o, "/w"), "options"), "rro"));
 	assert_true(has_word(json_object_get(mount_of(o, "/w"), "options"), "rnosuid"));
+	/* Of a file there is nothing below: not every runtime can shut it so. */
+	assert_true(has_word(json_object_get(mount_of(o, "/f"), "options"), "ro"));
+	assert_true(has_word(json_object_get(mount_of(o, "/f"), "options"), "nosuid"));
+	assert_false(has_word(json_object_get(mount_of(o, "/f"), "options"), "rro"));
 	assert_true(has_word(json_object_get(mount_of(o, "/dev"), "options"), "ro"));
 	for (const char *const *ns = (const char *const[]){ "user", "pid", "ipc", "uts",
 		 "mount", "cgroup", "network", NULL };
@@ -350,12 +364,12 @@ an_engine_is_told_of_every_wall_and_of_no_privilege(void **state)
 		assert_int_equal(has_arg(&a, "--ulimit=nproc=300:400"), !docker);
 		assert_true(has_arg(
 		    &a, docker ? "--mount=type=bind,src=/r,dst=/r,readonly"
-			       : "--mount=type=bind,src=/r,dst=/r,readonly,bind-"
-				 "propagation=rprivate"));
+			       : "--mount=type=bind,src=/r,dst=/r,readonly,nosuid,"
+				 "nodev,bind-propagation=rprivate"));
 		assert_true(has_arg(
 		    &a, docker ? "--mount=type=bind,src=/w,dst=/w"
-			       : "--mount=type=bind,src=/w,dst=/w,bind-propagation="
-				 "rprivate"));
+			       : "--mount=type=bind,src=/w,dst=/w,nosuid,nodev,"
+				 "bind-propagation=rprivate"));
 		assert_string_equal(
 		    a.v[a.n - 1], docker ? KN_ENGINE_SOCKET : "/proc/self/fd/4");
 		assert_string_equal(
