@@ -41,7 +41,7 @@ status=0
 while read -r place scripts <&3; do
 	launcher=bwrap
 	case $place in */*) launcher=${place#*/} ;; esac
-	if ! why=$(prepare "${place%%/*}" 2>&1); then
+	if ! why=$(prepare "${place%%/*}" "$launcher" 2>&1); then
 		echo "LAB-PLACE $place CANNOT $(echo "$why" | tail -n 3 | tr '\n' ' ')"
 		status=1
 		continue

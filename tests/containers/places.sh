@@ -15,7 +15,8 @@ as_user() { # COMMAND-LINE
 profile=$S/profile.json
 flags_docker="--user 1000 --security-opt seccomp=$profile --security-opt apparmor=unconfined
 --security-opt systempaths=unconfined"
-flags_podman="--user 1000 --security-opt seccomp=$profile --security-opt unmask=ALL"
+flags_podman="--user 1000 --security-opt seccomp=$profile --security-opt apparmor=unconfined
+--security-opt unmask=ALL"
 flags_podman_user="--security-opt seccomp=$profile --security-opt unmask=ALL"
 
 make_user() {
@@ -54,10 +55,11 @@ start_docker() {
 	}
 }
 
-prepare() { # PLACE
+prepare() { # PLACE [LAUNCHER]
 	[ -f "$profile" ] || {
 		/lab/src/build/knit-sandbox policy export --around 2>/dev/null >"$profile" || return 1
 	}
+	[ "${2:-}" != oci:docker ] || { start_docker && import_image docker; } || return 1
 	case $1 in
 	user) make_user ;;
 	system) : ;;
@@ -100,6 +102,7 @@ copy_in() {
 		g=/sys/fs/cgroup\$(sed -n 's/^0:://p' /proc/self/cgroup)
 		mkdir "\$g/session" 2>/dev/null && echo \$\$ >"\$g/session/cgroup.procs"
 		[ "\$1" = bwrap ] || export KNIT_LAUNCHER="\$1"
+		[ "\$1" != oci:docker ] || export KNIT_IMAGE=$image
 		shift
 		exec prove --timer -j2 --formatter TAP::Formatter::File "\$@"
 	G

@@ -64,8 +64,9 @@ is "$(js "$T/out" 'len(L), len(by)')" "(200, 200)" "two launchers SIGKILLed: eac
 like "$(js "$T/out" 'sorted({r["verdict"] for r in L})')" "^\['ok'(, 'worker-lost')?\]$" "two launchers SIGKILLed: ok or worker-lost"
 at_most "$(js "$T/out" 'sum(r["verdict"] == "worker-lost" for r in L)')" 2 "two launchers SIGKILLed: at most two tasks lost"
 
-# The stub itself (only the host's root can: it is not the caller's to signal).
-if [ -n "$root" ]; then
+# The stub itself (only the host's root can: it is not the caller's to signal; an engine's
+# is no child of the process that we know).
+if [ -n "$root" ] && [ -z "$engine" ]; then
 	: >"$T/err"
 	"$KS" run --debug lifecycle --workers 2 --tasks "$T/tasks" >"$T/out" 2>"$T/err" &
 	pid=$!

@@ -20,7 +20,7 @@ if [ -z "$runtime" ]; then
 	lacking "neither runc nor crun here" "workers in containers"
 	done_testing
 fi
-oci="--launcher oci:$runtime"
+oci="--launcher oci:$runtime${KNIT_IMAGE:+ --set /launcher/image=$KNIT_IMAGE}"
 left_before
 
 # ---- the same walls as under bwrap ----
@@ -30,7 +30,7 @@ ks run $oci --report "$T/report" -- sh -c 'id -u; hostname; cat /proc/self/uid_m
 	grep -E "^(CapBnd|CapPrm|NoNewPrivs|Seccomp):" /proc/self/status'
 is "$rc" 0 "a task in a container"
 like "$(out | sed -n 1,2p | tr '\n' ' ')" '^1000 sandbox ' "it is who the policy says, on a host of that name"
-like "$(out | sed -n 3p)" '^ 1000 0 1$' "in a user namespace of the worker's own, below the container's"
+like "$(out | sed -n 3p)" '^ 1000 [0-9]+ 1$' "in a user namespace of the worker's own, below the container's"
 is "$(out | sed -n 4p)" 3 "with an empty network"
 is "$(out | grep -c "$(for s in user pid mnt ipc uts cgroup net; do readlink /proc/self/ns/$s; done | tr '\n' '|' | sed 's/|$//; s/[][]/\\&/g; s/|/\\|/g')")" 0 \
 	"no namespace is the machine's"
@@ -42,9 +42,13 @@ ks run $oci -- sh -c 'for d in / /usr /etc /dev /proc /etc/passwd; do touch "$d/
 	for d in /tmp /dev/shm /task; do echo x >"$d/x" || echo "no $d"; done; unshare -U true 2>/dev/null && echo namespace; true'
 is "$rc $(out)" "0 " "nothing of the system is writable, its own places are, and no namespace is to be had"
 # An engine shows more than it is told to.
-ks run $oci -- sh -c 'ls -A /sys 2>/dev/null; id -un; grep -c "^task:" /etc/passwd
+ks run $oci -- sh -c 'ls -A /sys 2>/dev/null
 	cut -d" " -f5,6 /proc/self/mountinfo | grep -v "^/dev" | grep -v "nosuid.*nodev"; true'
-is "$(out | tr '\n' ' ')" "task 1 " "it sees nothing of /sys, and /etc as the policy has it; no mount has set-user-id programs or devices"
+is "$rc $(out)" "0 " "it sees nothing of /sys; no mount has set-user-id programs or devices"
+if [ -z "${KNIT_IMAGE:-}" ]; then
+	ks run $oci -- sh -c 'id -un; grep -c "^task:" /etc/passwd'
+	is "$(out | tr '\n' ' ')" "task 1 " "and /etc as the policy has it"
+fi
 mkdir "$T/tree" "$T/tree/secret"
 echo mine >"$T/tree/f"
 echo denied >"$T/tree/secret/g"

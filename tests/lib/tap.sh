@@ -1,7 +1,8 @@
 # tests/lib/tap.sh: TAP in POSIX sh, and how to look at a run from outside.
 #
 # KNIT_LAUNCHER=oci:runc runs any script with workers of another launcher; what is said
-# of bwrap alone is then left out by `[ -n "$bwrap" ]`.
+# of bwrap alone is then left out by `[ -n "$bwrap" ]`. KNIT_IMAGE is the image they run
+# in, which docker needs; what is said of the policy's /etc is left out with it.
 #
 # A script sources it, asserts, and ends with `done_testing`. Each script runs as
 # whoever calls it (root, or an ordinary user), from the top of the checkout, with B
@@ -47,6 +48,8 @@ fi
 root=
 [ "$(id -u)" = 0 ] && root=1
 case ${KNIT_LAUNCHER:-bwrap} in bwrap) bwrap=1 ;; *) bwrap= ;; esac
+# Workers that are no children of ours, but a daemon's or nobody's.
+case ${KNIT_LAUNCHER:-} in oci:podman | oci:docker) engine=1 ;; *) engine= ;; esac
 
 T=$(mktemp -d "${TMPDIR:-/tmp}/knit-t.XXXXXX") || exit 1
 mkdir "$T/tmp" "$T/home"
@@ -82,7 +85,7 @@ esac\n' $((KNIT_SLOW * 10000)) $((KNIT_SLOW * 1000)) $((KNIT_SLOW * 500)) $((KNI
 	[ -z "${KNIT_LAUNCHER:-}" ] || printf 'case $1:$2 in
 run:--delegate | run:--connect) ;;
 run:* | serve:*) v=$1; shift; set -- $v --launcher %s "$@" ;;
-esac\n' "$KNIT_LAUNCHER"
+esac\n' "$KNIT_LAUNCHER${KNIT_IMAGE:+ --set /launcher/image=$KNIT_IMAGE}"
 	printf 'exec %s "$@"\n' "$KS_REAL"
 } >"$KS"
 chmod 755 "$T" "$KS"
@@ -300,7 +303,9 @@ peaks_told() {
 
 # ---- what is left: mounts, cgroups, files; processes are watched's business ----
 t_mounts() {
-	cut -d' ' -f4- /proc/self/mountinfo | grep -v ' - \(tracefs\|autofs\) ' | sort
+	# (the last is podman's own, from its first container on)
+	cut -d' ' -f4- /proc/self/mountinfo | grep -v -e ' - \(tracefs\|autofs\) ' \
+		-e ' /[a-z/.]*/containers/storage/overlay ' | sort
 }
 # Folders of our own runs below the cgroup tree: knit-POOL-PID-....
 t_cgroups() {
