@@ -28,12 +28,42 @@ enum { PATH_ROOM = 420, NOTE_MAX = 256 };
 
 extern const char kn_stub_image[], kn_stub_image_end[];
 
+/* podman binds files of its own, and in a root that is read-only makes no point. */
+static int
+check_rootfs(const char *rootfs, struct kn_err *e)
+{
+	static const char *const own[] = { "/etc/hostname", "/run/.containerenv" };
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+		char path[PATH_ROOM];
+		struct stat st;
+		int dir_n = (int)(strrchr(own[i], '/') - own[i]);
+
+		snprintf(path, sizeof(path), "%.300s%.*s", rootfs, dir_n, own[i]);
+		if (stat(path, &st) < 0)
+			continue; /* then it is made beside */
+		snprintf(path, sizeof(path), "%.300s%s", rootfs, own[i]);
+		if (lstat(path, &st) == 0)
+			continue;
+		kn_err_set(e, KN_EK_CONFIG,
+		    "/launcher/rootfs: podman puts a file of its own at %s, and in "
+		    "%.200s there is none",
+		    own[i], rootfs);
+		kn_err_hint(e, "touch %.200s%s, or: --launcher oci", rootfs, own[i]);
+		return -1;
+	}
+	return 0;
+}
+
 int
 kn_engine_check(const struct kn_launcher *l, struct kn_err *e)
 {
 	const struct kn_oci *o = l->own;
 	bool docker = o->runtime == KN_RUNTIME_DOCKER;
 
+	if (!docker && l->policy->rootfs != NULL &&
+	    check_rootfs(l->policy->rootfs, e) < 0)
+		return -1;
 	if (docker && l->policy->image == NULL)
 		return kn_err_set(e, KN_EK_CONFIG,
 		    "/launcher/runtime: docker runs images only: /launcher/image");
