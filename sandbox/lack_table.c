@@ -17,8 +17,10 @@ enum fix { ROOT, CALLER, DOCKER, PODMAN, KUBERNETES, LXC, FIX_N };
 #define DOCKER_OPEN \
 	PROFILE "docker run --user 1000 --security-opt seccomp=k.json --security-opt " \
 		"apparmor=unconfined --security-opt systempaths=unconfined"
+/* (AppArmor's is root's podman's) */
 #define PODMAN_OPEN \
-	PROFILE "podman run --security-opt seccomp=k.json --security-opt unmask=ALL"
+	PROFILE "podman run --security-opt seccomp=k.json --security-opt " \
+		"apparmor=unconfined --security-opt unmask=ALL"
 #define KUBERNETES_OPEN \
 	"pod: hostUsers: false, procMount: Unmasked, appArmorProfile: {type: " \
 	"Unconfined}, seccompProfile: {type: Localhost}: knit-sandbox policy export " \
