@@ -33,7 +33,9 @@ ask_version(const struct kn_doctor *d, void *shared)
 {
 	struct say *x = shared;
 	char *const argv[] = { x->path, (char[]){ "--version" }, NULL };
-	char *const env[] = { (char[]){ "PATH=/usr/bin:/bin" }, NULL };
+	/* (podman says nothing without a home, and nobody can write to this one) */
+	char *const env[] = { (char[]){ "PATH=/usr/bin:/bin" }, (char[]){ "HOME=/" },
+		NULL };
 	char text[SAID_MAX];
 	int ends[2], null;
 	size_t n = 0;
