@@ -190,11 +190,11 @@ make_bundle(
 	char name[16], state[340], root[340], *text;
 	const struct kn_oci_req r = { .policy = l->policy,
 		.source = o->source,
-		.binds = l->binds,
 		.rootfs = root,
 		.uid = c->root ? c->uid : l->host->uid,
 		.gid = c->root ? c->uid : l->host->gid,
 		.nofile = l->nofile,
+		.flat = o->runtime == KN_RUNTIME_CRUN,
 		.pool = o->pool,
 		.worker = name };
 	int rc;

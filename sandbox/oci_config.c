@@ -7,8 +7,9 @@
  *   CAP_SETFCAP   the kernel asks for it where a namespace maps the 0 above it; it is
  *     a power over files of this uid only, and gone with the first filter
  *   read-only root and /dev: what one task leaves there the next would see
- *   rro, rnosuid, rnodev: of binds with all that is mounted below them; of a file,
- *     below which nothing is, without the r: crun 1.8 fails there
+ *   rro, rnosuid, rnodev: of binds with all that is mounted below them. crun 1.8
+ *     fails at them where the top is a file or may not be read: there they are the
+ *     top's, and the stub goes through the rest, as it does everywhere
  *   no masked paths: of this /proc only the stub sees anything; cells have their own,
  *     which the kernel mounts only where another is whole
  *   no resources, no cgroup: the stub is told which to join, without the runtime's
@@ -22,8 +23,6 @@
 
 #include "ipc/control.h"
 #include "ipc/err.h"
-#include "sandbox/bind.h"
-#include "sandbox/oci_root.h"
 #include "sandbox/policy.h"
 
 _Static_assert(KN_STUB_EXE_FD == 4, "the path below");
@@ -69,16 +68,14 @@ add_mounts(json_t *list, const struct kn_oci_req *r, bool user)
 		const struct kn_mount *m = &r->policy->fs.mounts[i];
 		bool writable = m->type == KN_MOUNT_BIND && m->writable;
 		json_t *options;
-		bool is_dir;
 
 		if (m->user != user || r->source[i] == NULL)
 			continue;
-		is_dir = kn_oci_point_is_dir(m, &r->binds[i]) != 0;
-		options = is_dir ? json_pack("[s,s,s]", "rbind", "rnosuid", "rnodev")
-				 : json_pack("[s,s,s]", "bind", "nosuid", "nodev");
+		options = r->flat ? json_pack("[s,s,s]", "rbind", "nosuid", "nodev")
+				  : json_pack("[s,s,s]", "rbind", "rnosuid", "rnodev");
 		if (!writable)
 			json_array_append_new(
-			    options, json_string(is_dir ? "rro" : "ro"));
+			    options, json_string(r->flat ? "ro" : "rro"));
 		mount(list, "bind", r->source[i], m->at, options);
 	}
 }

@@ -9,21 +9,21 @@
 #ifndef KN_SANDBOX_OCI_CONFIG_H
 #define KN_SANDBOX_OCI_CONFIG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
 
 struct kn_policy;
-struct kn_bind;
 struct kn_err;
 
 struct kn_oci_req {
 	const struct kn_policy *policy;
 	/* One per policy mount: what to bind there; NULL: nothing. */
 	const char *const *source;
-	const struct kn_bind *binds; /* as many */
 	const char *rootfs; /* has the points of all mounts, but those below /dev */
 	uint32_t uid, gid;  /* who runs the runtime: the only id mapped, as 0 */
 	struct rlimit nofile;
+	bool flat; /* the flags of a bind are of its top; the stub sees to the rest */
 	const char *pool, *worker; /* labels */
 };
 /* malloc'ed text. */

@@ -152,25 +152,17 @@ is_in_mount(const struct kn_policy *p, const char *const *source, size_t i)
 	return false;
 }
 
-int
-kn_oci_point_is_dir(const struct kn_mount *m, const struct kn_bind *b)
-{
-	struct stat st;
-
-	if (m->type == KN_MOUNT_MASK)
-		return m->dir;
-	if (m->type != KN_MOUNT_BIND || b->fd >= 0)
-		return b->is_dir;
-	return stat(b->path, &st) < 0 ? -1 : S_ISDIR(st.st_mode);
-}
-
 static int
 make_point(int root, const struct kn_mount *m, const struct kn_bind *b)
 {
-	int dir = kn_oci_point_is_dir(m, b);
+	struct stat st;
+	bool dir = m->type == KN_MOUNT_MASK ? m->dir : b->is_dir;
 
-	if (dir < 0)
-		return -1;
+	if (m->type == KN_MOUNT_BIND && b->fd < 0) {
+		if (stat(b->path, &st) < 0)
+			return -1;
+		dir = S_ISDIR(st.st_mode);
+	}
 	return dir ? make_dir(root, m->at) : make_file(root, m->at, 0444, NULL, 0, -1);
 }
 

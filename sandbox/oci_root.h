@@ -6,7 +6,6 @@
 #define KN_SANDBOX_OCI_ROOT_H
 
 struct kn_bind;
-struct kn_mount;
 struct kn_policy;
 struct kn_err;
 
@@ -15,7 +14,5 @@ struct kn_err;
  * oci_config.h, with NULL for all but binds and masks. */
 int kn_oci_root_make(const char *place, const struct kn_policy *p,
     const struct kn_bind *binds, const char *const *source, struct kn_err *e);
-/* Whether what a mount shows is a directory; -1: it is gone. */
-int kn_oci_point_is_dir(const struct kn_mount *m, const struct kn_bind *b);
 
 #endif
