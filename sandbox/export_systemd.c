@@ -149,18 +149,23 @@ files(struct kn_exporting *x)
 	    p->fs.shm_bytes);
 	for (size_t i = 0; i < p->fs.mount_n; i++) {
 		const struct kn_mount *m = &p->fs.mounts[i];
-		char both[8300];
+		bool link = m->type == KN_MOUNT_SYMLINK;
 
 		/* What is made up, or is a link elsewhere, has no source to bind. */
-		if (m->type == KN_MOUNT_SYMLINK && m->at[0] == '/')
-			snprintf(both, sizeof both, "%s", m->at);
-		else if (m->source && m->type != KN_MOUNT_SYMLINK)
-			snprintf(both, sizeof both, "%s%s:%s", m->optional ? "-" : "",
-			    m->source, m->at);
-		else
+		if (link ? m->at[0] != '/' : !m->source)
 			continue;
 		fputs(m->writable ? "BindPaths=" : "BindReadOnlyPaths=", x->f);
-		word(x->f, both);
+		/* A colon in quotes would be part of the path, which is not there: of
+		 * "-/usr:/usr" nothing is bound, and nothing is said. */
+		if (!link) {
+			char source[4200];
+
+			snprintf(source, sizeof source, "%s%s", m->optional ? "-" : "",
+			    m->source);
+			word(x->f, source);
+			fputc(':', x->f);
+		}
+		word(x->f, m->at);
 		fputc('\n', x->f);
 	}
 }

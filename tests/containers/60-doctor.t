@@ -15,7 +15,7 @@ D = json.load(open(sys.argv[1]))
 engine, flags = sys.argv[2], sys.argv[3:]
 have = list(zip(flags[::2], flags[1::2]))
 for p in D["probes"]:
-    fix = p.get("fix", "")
+    fix = p.get("fix") or ""
     if p["status"] == "ok":
         continue
     print(p["probe"], p["status"], p.get("cause"), "by", p.get("fix_by"), ":", fix, file=sys.stderr)

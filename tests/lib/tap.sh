@@ -48,7 +48,8 @@ fi
 root=
 [ "$(id -u)" = 0 ] && root=1
 case ${KNIT_LAUNCHER:-bwrap} in bwrap) bwrap=1 ;; *) bwrap= ;; esac
-# Workers that are no children of ours, but a daemon's or nobody's.
+# Workers that are no children of ours, but a daemon's or nobody's; the engine is told to
+# remove them, and takes its time.
 case ${KNIT_LAUNCHER:-} in oci:podman | oci:docker) engine=1 ;; *) engine= ;; esac
 
 T=$(mktemp -d "${TMPDIR:-/tmp}/knit-t.XXXXXX") || exit 1
@@ -237,7 +238,7 @@ pause() {
 watch_opts=
 watched() {
 	# shellcheck disable=SC2086
-	"$PY" -S -E "$t_lib/watch.py" --slow "${KNIT_SLOW:-1}" --info "$T/info" $watch_opts -- "$@" \
+	"$PY" -S -E "$t_lib/watch.py" --slow "${KNIT_SLOW:-1}" --info "$T/info" ${engine:+--grace 20000} $watch_opts -- "$@" \
 	    >"$T/out" 2>"$T/err"
 	rc=$?
 	watch_opts=
@@ -329,7 +330,7 @@ left_after() {
 			comm -13 "$T/cgroups.before" "$T/cgroups.after"
 			find "$T/tmp" "$T/home" -mindepth 1 -print)
 		[ -z "$t_left" ] && [ "$left" = 0 ] && break
-		[ $t_try -ge 20 ] && break
+		[ $t_try -ge ${engine:+30}20 ] && break
 		t_try=$((t_try + 1))
 		sleep 0.1
 	done
