@@ -143,6 +143,7 @@ wait_for_news(struct kn_serve *s, struct kn_err *e)
 
 	by = earlier(by, kn_serve_rest(s));
 	by = earlier(by, kn_client_expire(s));
+	kn_serve_weigh(s);
 	n = 1 + pools + s->listener_n + KN_HTTP_MOST + s->client_n;
 	if (room_to_poll(s, n, e) < 0)
 		return -1;

@@ -1,7 +1,7 @@
 /* cmd/serve_client.c: one connection. It is a batch of its own: its ids, what its tasks
  * keep for one another, and its share of the pool.
  *
- * Who sends faster than its results are read is not read any more (kn_out_room), and
+ * Who sends faster than its results are read is not read any more (kn_client_room), and
  * who sends faster than the pool works neither (knit_batch_wants). Who goes away
  * without taking its results has its tasks cancelled.
  */
@@ -33,7 +33,7 @@ on_result(void *ctx, const struct knit_batch_result *r)
 		return;
 	}
 	kn_out_put(&c->out, r->seq, text, n);
-	knit_batch_pause(c->batch, !kn_out_room(&c->out));
+	knit_batch_pause(c->batch, !kn_client_room(c));
 }
 
 static int
@@ -92,7 +92,8 @@ int
 kn_client_events(const struct kn_client *c)
 {
 	int out = kn_out_events(&c->out);
-	bool in = c->reading && knit_batch_wants(c->batch) && kn_out_room(&c->out);
+	bool in = c->reading && knit_batch_wants(c->batch) && kn_client_room(c) &&
+		  kn_client_may_send(c);
 
 	/* 0 too: that the other side has gone is always told. */
 	return (out > 0 ? out : 0) | (in ? POLLIN : 0);
@@ -165,7 +166,7 @@ kn_client_ready(struct kn_client *c, short revents)
 		count(c);
 	kn_out_ready(&c->out, revents & (short)~POLLIN);
 	if (c->reading && revents & POLLIN && knit_batch_wants(c->batch) &&
-	    kn_out_room(&c->out))
+	    kn_client_room(c) && kn_client_may_send(c))
 		read_lines(c);
 	if (revents & (POLLHUP | POLLERR) || c->out.broken)
 		c->gone = true;
@@ -185,10 +186,10 @@ kn_client_work(struct kn_client *c)
 {
 	if (c->gone)
 		return;
-	knit_batch_pause(c->batch, !kn_out_room(&c->out));
+	knit_batch_pause(c->batch, !kn_client_room(c));
 	kn_out_cork(&c->out, true);
 	if (knit_batch_work(c->batch, NULL) != 0 ||
-	    (c->stopped && kn_out_room(&c->out) && is_idle(c)))
+	    (c->stopped && kn_client_room(c) && is_idle(c)))
 		c->all = true;
 	kn_out_cork(&c->out, false);
 	if (c->out.broken || c->no_memory)

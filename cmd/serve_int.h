@@ -6,6 +6,7 @@
  *   serve_client.c  one connection: task lines in, result lines out
  *   serve_listen.c  sockets that are made here or handed over by whoever starts us
  *   serve_room.c    descriptors: connections never take those of the pool
+ *   serve_weigh.c   memory: what clients send and do not read is bounded for all
  *   serve_http.c    /health and /metrics
  *   serve_metrics.c the numbers
  *   serve_view.c    /workers
@@ -103,6 +104,7 @@ struct kn_client {
 	struct kn_out out;
 	int fd;
 	unsigned number;
+	uint64_t held;	  /* bytes of its lines, when it was last looked at */
 	uint64_t deaf_at; /* draining: it is let go then, if it has read nothing */
 	uint64_t seen_sent;
 	int seen_kept; /* by the kernel, unread */
@@ -149,6 +151,8 @@ struct kn_serve {
 	struct kn_client *clients;
 	unsigned client_n;
 	unsigned number;     /* of the last client */
+	bool crowded;	     /* they hold as much as all together may */
+	unsigned first;	     /* which of those that hold much goes on all the same */
 	unsigned client_fds; /* that one may come to have open, at most */
 	struct kn_serve_listener listeners[KN_SERVE_LISTEN_MOST];
 	size_t listener_n;
@@ -233,6 +237,15 @@ void kn_serve_take(struct kn_serve *s, struct kn_serve_listener *l);
 void kn_serve_room_freed(struct kn_serve *s);
 /* When a rest is over, 0: none. Those that are over end. */
 uint64_t kn_serve_rest(struct kn_serve *s);
+
+/* ---- serve_weigh.c ---- */
+
+/* What all of them hold. */
+void kn_serve_weigh(struct kn_serve *s);
+/* By that: may more of its lines be read? */
+bool kn_client_may_send(const struct kn_client *c);
+/* Is there room for more of its answers? */
+bool kn_client_room(const struct kn_client *c);
 
 /* ---- serve_http.c, serve_metrics.c ---- */
 

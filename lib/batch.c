@@ -351,7 +351,8 @@ knit_batch_count(
 		.answered = from.answered,
 		.waiting = from.waiting,
 		.running = from.running,
-		.ended = from.eof };
+		.ended = from.eof,
+		.held = from.held };
 	memset(out, 0, size);
 	memcpy(out, &c, size < sizeof c ? size : sizeof c);
 	return 0;

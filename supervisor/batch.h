@@ -89,8 +89,9 @@ void kn_batch_close(struct kn_batch *b); /* drops what runs */
 
 struct kn_batch_counts {
 	uint64_t accepted, answered, waiting, running;
-	bool eof;  /* every line has been read and used */
-	bool over; /* that or stopped, and all is answered */
+	uint64_t held; /* bytes of lines: read, or accepted and not answered */
+	bool eof;      /* every line has been read and used */
+	bool over;     /* that or stopped, and all is answered */
 };
 void kn_batch_count(const struct kn_batch *b, struct kn_batch_counts *out);
 

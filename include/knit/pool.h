@@ -378,8 +378,7 @@ int knit_pool_wait_end(struct knit_pool *pool, int timeout_ms, struct knit_error
  * close or share it with another process. */
 int knit_pool_poll_fd(const struct knit_pool *pool);
 /* Do what there is to do, without waiting. Jobs that are finished now and not taken, by
- * knit_pool_next(), as a count; or -1: the pool cannot go on, all jobs were answered.
- */
+ * knit_pool_next(), as a count; or -1: the pool cannot go on, all were answered. */
 int knit_pool_dispatch(struct knit_pool *pool, struct knit_error *e);
 
 struct knit_pool_counts {
@@ -485,7 +484,8 @@ char *knit_batch_json(const struct knit_batch *batch, const struct knit_batch_re
 struct knit_batch_counts {
 	size_t size; /* set by the caller */
 	uint64_t accepted, answered, waiting, running;
-	int ended; /* the input, and each line of it was taken */
+	int ended;     /* the input, and each line of it was taken */
+	uint64_t held; /* bytes of lines that it keeps (API 5) */
 };
 int knit_batch_count(const struct knit_batch *batch, struct knit_batch_counts *out,
     struct knit_error *e);

@@ -12,6 +12,8 @@ while [ $i -lt 60 ]; do
 	i=$((i + 1))
 done
 begin --set "/filesystem/task_paths=[\"$T/crate\"]"
+is "$(client hungry $pid)" '{"error":"the server is out of memory or descriptors"}| ok' \
+	"without memory one that comes is told so, in a whole line, and the next one is served"
 is "$(client crate $pid 8 "$T/crate")" "16 ok" \
 	"tasks with more files than there are descriptors wait for those of other clients"
 is "$(client cancel)" "a:ok,c:ok,line-4:invalid,mine:cancelled b:ok,line-1:invalid" \
@@ -20,8 +22,8 @@ is "$(client garbage)" "good:ok line-1:invalid line-2:invalid line-4:invalid nul
 	"NULs, noise and a line without end have an answer each, and the next line works"
 is "$(client numbers)" "200 1 2 2 2" "who only asks is no client, takes no number, and may ask in pieces"
 is "$(client gift "$T/h" $pid)" "ok200 True 0" "descriptors that a client sends along are closed"
-is "$(client hungry $pid)" '{"error":"the server is out of memory or descriptors"}| ok' \
-	"without memory one that comes is told so, in a whole line, and the next one is served"
+is "$(client hoard $pid 24 12000000)" "bounded ok 12 ok" \
+	"many lines that do not end: bounded memory, others are served, and those that end are answered"
 is "$(client fair 10000)" "ok True" "ten thousand tasks of one client do not keep another waiting"
 is "$(client killed 50 10 1)" 25 "50 clients, half of them killed: the others have all their answers"
 until_is knit_clients 0

@@ -24,6 +24,10 @@ one line each of what came of it.
     gift HTTP PID       sends descriptors with what it sends, to both sockets: the answers,
                         and whether they are closed on the other side, of which the
                         server PID has as many open as before
+    hoard PID N BYTES   N at once send BYTES of a line each that does not end; when the
+                        server PID takes no more: the MiB that it has become larger by,
+                        what another client's task comes to, and, when half of the N have
+                        gone, how many of the others have their answer
     hungry PID          as many as it takes until the server PID, which gets no more memory
                         meanwhile, turns one away: what that one reads; then a task's verdict
     crate PID TASKS DIR two at once with TASKS tasks that are given 60 files of DIR each,
@@ -309,6 +313,49 @@ def gift(path, http, pid):
     print(got, closed, count() - before)
 
 
+def hoard(path, pid, n, size):
+    def resident():
+        return int(re.search(r"VmRSS:\s*(\d+)", open("/proc/%s/status" % pid).read())[1]) >> 10
+
+    before = resident()
+    text = memoryview(b'{"argv":["true"],"stdin":"' + b"x" * size)
+    todo = [[connect(path), 0] for i in range(n)]
+    last = time.monotonic()
+    for one in todo:
+        one[0].setblocking(False)
+    while time.monotonic() < last + 1.5 and any(at < len(text) for s, at in todo):
+        for one in todo:
+            if one[1] == len(text):
+                continue
+            try:
+                one[1] += one[0].send(text[one[1]:])
+                last = time.monotonic()
+            except BlockingIOError:
+                pass
+        time.sleep(0.005)
+    grown = resident() - before
+    s = connect(path)
+    s.sendall(task("a", "true"))
+    other = json.loads(s.makefile().readline())["verdict"]
+    for s, at in todo[::2]:
+        s.close()
+    answers = []
+
+    def end(s, at):
+        s.setblocking(True)
+        s.sendall(text[at:])
+        s.sendall(b'"}\n')
+        s.shutdown(socket.SHUT_WR)
+        answers.extend(r["verdict"] for r in lines(s))
+
+    threads = [threading.Thread(target=end, args=one) for one in todo[1::2]]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    print("bounded" if grown < 200 else grown, other, len(answers), *sorted(set(answers)))
+
+
 def hungry(path, pid):
     before = resource.prlimit(int(pid), resource.RLIMIT_AS, (1 << 20, resource.RLIM_INFINITY))
     kept, got = [], b""
@@ -357,7 +404,7 @@ def half(path):
 def main():
     path, what = sys.argv[1:3]
     args = [int(a) if a.isdigit() else a for a in sys.argv[3:]]
-    whats = many, deaf, crowd, half, mute, slow, fair, cancel, garbage, killed, numbers, gift, hungry, crate
+    whats = many, deaf, crowd, half, mute, slow, fair, cancel, garbage, killed, numbers, gift, hoard, hungry, crate
     {f.__name__: f for f in whats}[what](path, *args)
 
 
