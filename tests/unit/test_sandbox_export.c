@@ -250,9 +250,10 @@ what_a_policy_says_stands_in_each_format(void **state)
 			"cpu: 1500m" } },
 		{ KN_EXPORT_SYSTEMD,
 		    { "MemoryMax=134217728", "TasksMax=33", "LimitNOFILE=99",
-			"BindReadOnlyPaths=\"/usr/lib\":\"/in\"", "RuntimeMaxSec=2500ms",
-			"Environment=\"A=it's\"", "size=1048576", "NoNewPrivileges=yes",
-			"PrivateNetwork=yes", "CPUQuota=150%" } },
+			"BindReadOnlyPaths=\"/usr/lib\":\"/in\"",
+			"RuntimeMaxSec=2500ms", "Environment=\"A=it's\"",
+			"size=1048576", "NoNewPrivileges=yes", "PrivateNetwork=yes",
+			"CPUQuota=150%" } },
 	};
 	struct kn_policy *p = LOAD(SET("/limits/task/memory=128M"),
 	    SET("/allow_degraded=[\"cgroup.memory\"]"), SET("/limits/task/pids=33"),
