@@ -58,13 +58,13 @@ printf '#!/bin/sh\n' >"$T/nox"
 chmod 755 "$T/noint" "$T/crlf" "$T/text" "$T/elf"
 chmod 644 "$T/nox"
 for f in noint crlf text elf nox; do
-	ks run --report "$T/report" --ro-bind "$T:/t" -- "/t/$f"
+	ks run --report "$T/report" --ro-bind "$T" -- "$T/$f"
 	is_any $rc "126 127" "cannot be started (C086): $f: status"
 	is_any "$(verdict)" "not-executable not-found" "cannot be started (C086): $f: verdict"
 	like "$(err)" "$f" "cannot be started (C086): $f: named"
 	rm -f "$T/report"
 done
-ks run --ro-bind "$T:/t" -- /t/nox
+ks run --ro-bind "$T" -- "$T/nox"
 is $rc 126 "a file without the x bit: 126"
 
 # C083: an orphan's status is not the task's.
@@ -72,9 +72,9 @@ single 7 exit "an orphan's status is not taken for the task's (C083)" -- \
     sh -c '(sleep 0.1; exit 9) & exit 7'
 
 # --dry-run shows the command and starts nothing.
-ks run --dry-run --bind "$T:/t" -- touch /t/made
+ks run --dry-run --bind "$T" -- touch "$T/made"
 is $rc 0 "--dry-run: 0"
-case ${KNIT_LAUNCHER:-bwrap} in oci:*) command=${KNIT_LAUNCHER#oci:} ;; *) command=bwrap ;; esac
+case ${KNIT_LAUNCHER:-bwrap} in oci:*) command=${KNIT_LAUNCHER#oci:} ;; direct) command=/proc/self/fd/ ;; *) command=bwrap ;; esac
 like "$(out)" "$command" "--dry-run: the launch command"
 like "$(out)" '"version"' "--dry-run: the effective policy"
 ok "--dry-run: nothing was run" test ! -e "$T/made"

@@ -103,8 +103,8 @@ cp "$t_top/tests/hostile/out_tricks.py" "$T/bin/"
 chmod 755 "$T/bin" "$T/bin/out_tricks.py"
 echo host-canary-content >"$T/bin/canary"
 watch_opts="--limit 60"
-ks run --ro-bind "$T/bin:/h" --timeout "$(scaled 20)s" --collect '*' --collect '*/*' --collect '**/*' --out-dir "$T/tmp/out" \
-    -- python3 /h/out_tricks.py --race 3
+ks run --ro-bind "$T/bin" --timeout "$(scaled 20)s" --collect '*' --collect '*/*' --collect '**/*' --out-dir "$T/tmp/out" \
+    -- python3 "$T/bin/out_tricks.py" --race 3
 like "$(out)" PENDING "out_tricks: planted (C013, C014)"
 at_most "$elapsed_ms" 15000 "out_tricks: no FIFO holds the collector (C014)"
 mkdir -p "$T/tmp/out"
@@ -113,7 +113,7 @@ is "$("$PY" "$T/bin/out_tricks.py" --check "$T/tmp/out" --canary host-canary-con
 chmod -R u+rwx "$T/tmp/out"
 rm -rf "$T/tmp/out"
 cat >"$T/tasks" <<X
-{"id":"trick","argv":["python3","/h/out_tricks.py"],"collect":["*","*/*"],"keep":["stdout.txt","result.json"]}
+{"id":"trick","argv":["python3","$T/bin/out_tricks.py"],"collect":["*","*/*"],"keep":["stdout.txt","result.json"]}
 {"id":"link","argv":["ln","-s","/etc/passwd","out.txt"],"collect":["out.txt"]}
 {"id":"fifo","argv":["mkfifo","out.txt"],"collect":["out.txt"]}
 {"id":"dir","argv":["mkdir","out.txt"],"collect":["out.txt"]}
@@ -124,7 +124,7 @@ cat >"$T/tasks" <<X
 {"id":"keeplink","argv":["ln","-s","/etc/passwd","k"],"keep":["k"]}
 {"id":"keepuser","after":["keeplink"],"argv":["cat","f"],"files":{"f":{"from":"keeplink/k"}}}
 X
-ks run --ro-bind "$T/bin:/h" --tasks "$T/tasks" --workers 2
+ks run --ro-bind "$T/bin" --tasks "$T/tasks" --workers 2
 unlike "$(cat "$T/out")" 'root:x:0:0|cm9vdDp4OjA6' "no result carries a file of the host"
 unlike "$(cat "$T/out")" 'host-canary' "nor the canary"
 for id in link fifo dir linkdir; do
@@ -154,10 +154,14 @@ cat >"$T/tasks" <<'X'
 {"id":"falloc","argv":["python3","-c","import os\nf = os.open('f', os.O_CREAT | os.O_RDWR)\ntry:\n    os.posix_fallocate(f, 0, 10 << 30)\nexcept OSError:\n    raise SystemExit(4)"]}
 {"id":"inodes","argv":["python3","-c","i = 0\ntry:\n    while i < 2000000:\n        open('/tmp/f%d' % i, 'w').close(); i += 1\nexcept OSError:\n    raise SystemExit(4)"]}
 X
+# (of direct only the size of a file is bounded)
+[ -z "$direct" ] || sed -i '/"fill"\|"inodes"/d' "$T/tasks"
 ks run --tasks "$T/tasks" --workers 1
-is_any "$(js "$T/out" 'str(by["fill"]["exit_code"]) + by["fill"]["verdict"]')" "4exit Nonememory" "filling /task ends in an error of its own (C092)"
+[ -n "$direct" ] ||
+	is_any "$(js "$T/out" 'str(by["fill"]["exit_code"]) + by["fill"]["verdict"]')" "4exit Nonememory" "filling /task ends in an error of its own (C092)"
 is_any "$(js "$T/out" 'str(by["falloc"]["exit_code"]) + by["falloc"]["verdict"]')" "4exit Nonesignal" "fallocate of 10 GiB is refused (C090)"
-is_any "$(js "$T/out" 'str(by["inodes"]["exit_code"]) + by["inodes"]["verdict"]')" "4exit Nonememory" "files without end are refused (C092)"
+[ -n "$direct" ] ||
+	is_any "$(js "$T/out" 'str(by["inodes"]["exit_code"]) + by["inodes"]["verdict"]')" "4exit Nonememory" "files without end are refused (C092)"
 
 # C094: more shared memory than the mount holds.
 ks run -- python3 -c '

@@ -29,9 +29,9 @@ done
 
 # A running task that ends within grace_ms is let to its end.
 mkdir -m 777 "$T/mark"
-printf '{"id":"short","argv":["sh","-c","echo up >/mark/up; sleep %d; echo finished"]}\n' "$(scaled 1)" >"$T/tasks2"
+printf '{"id":"short","argv":["sh","-c","echo up >%s/mark/up; sleep %d; echo finished"]}\n' "$T" "$(scaled 1)" >"$T/tasks2"
 watch_opts="--from $T/mark/up --at 0:TERM"
-ks run --tasks "$T/tasks2" --bind "$T/mark:/mark" --set "/timeouts/grace_ms=$(scaled 5000)"
+ks run --tasks "$T/tasks2" --bind "$T/mark" --set "/timeouts/grace_ms=$(scaled 5000)"
 is "$rc $(v short) $(js "$T/out" 'by["short"]["stdout"].strip()')" "143 ok finished" "a task that ends within grace_ms ends as itself"
 
 # A second one kills now; HUP in between changes nothing (C128).

@@ -72,8 +72,9 @@ if [ -n "$root" ] && [ -z "$engine" ]; then
 	pid=$!
 	wait_lines "$T/err" 30
 	for up in $(children $pid); do
-		[ -n "$bwrap" ] || up=$(children "$up" | head -n 1)
+		[ -n "$bwrap$direct" ] || up=$(children "$up" | head -n 1)
 		stub=$(children "${up:-0}" | head -n 1)
+		[ -z "$direct" ] || stub=$up
 		[ -n "$stub" ] && kill -KILL "$stub" && break
 	done
 	wait $pid

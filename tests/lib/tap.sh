@@ -1,8 +1,9 @@
 # tests/lib/tap.sh: TAP in POSIX sh, and how to look at a run from outside.
 #
 # KNIT_LAUNCHER=oci:runc runs any script with workers of another launcher; what is said
-# of bwrap alone is then left out by `[ -n "$bwrap" ]`. KNIT_IMAGE is the image they run
-# in, which docker needs; what is said of the policy's /etc is left out with it.
+# of bwrap alone is then left out by `[ -n "$bwrap" ]`; `$direct` is launcher direct.
+# KNIT_IMAGE is the image they run in, which docker needs; what is said of the policy's
+# /etc is left out with it.
 #
 # A script sources it, asserts, and ends with `done_testing`. Each script runs as
 # whoever calls it (root, or an ordinary user), from the top of the checkout, with B
@@ -47,7 +48,8 @@ if [ ! -x "$KS" ]; then
 fi
 root=
 [ "$(id -u)" = 0 ] && root=1
-case ${KNIT_LAUNCHER:-bwrap} in bwrap) bwrap=1 ;; *) bwrap= ;; esac
+bwrap= direct=
+case ${KNIT_LAUNCHER:-bwrap} in bwrap) bwrap=1 ;; direct) direct=1 ;; esac
 # Workers that are no children of ours, but a daemon's or nobody's; the engine is told to
 # remove them, and takes its time.
 case ${KNIT_LAUNCHER:-} in oci:podman | oci:docker) engine=1 ;; *) engine= ;; esac
