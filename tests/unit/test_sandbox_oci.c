@@ -4,6 +4,7 @@
 #include "sandbox_test.h"
 
 #include <jansson.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -229,7 +230,7 @@ what_a_dead_supervisor_left_is_removed_and_nothing_else(void **state)
 	snprintf(orphan, sizeof orphan, "%.*s/knit-%032d-%d-1-%llu",
 	    (int)(strrchr(place, '/') - place), place, 7, getpid(),
 	    (unsigned long long)st.st_ino); /* began at 1: not this process */
-	snprintf(path, sizeof path, "%s/w0/state/x", orphan);
+	snprintf(path, sizeof path, "%s/w0/state/knit-%032d-w0", orphan, 7);
 	for (char *slash = path + strlen(orphan); slash != NULL;
 	     slash = strchr(slash + 1, '/')) {
 		char part[420];
@@ -243,14 +244,21 @@ what_a_dead_supervisor_left_is_removed_and_nothing_else(void **state)
 	for (int i = 0; i < 2; i++) {
 		FILE *f;
 
-		pid[i] = fork();
-		assert_int_not_equal(pid[i], -1);
+		/* The first of a PID namespace, as a container's is. */
+		pid[i] = (pid_t)syscall(
+		    SYS_clone, CLONE_NEWUSER | CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0);
+		if (pid[i] < 0) {
+			kn_place_empty(orphan);
+			rmdir(orphan);
+			kn_place_close(place);
+			skip();
+		}
 		if (pid[i] == 0) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			pause();
 			_exit(0);
 		}
-		snprintf(path, sizeof path, "%s/w0/state/x/%s", orphan,
+		snprintf(path, sizeof path, "%s/w0/state/knit-%032d-w0/%s", orphan, 7,
 		    i == 0 ? "state.json" : "status");
 		f = fopen(path, "we");
 		assert_non_null(f);
@@ -265,10 +273,10 @@ what_a_dead_supervisor_left_is_removed_and_nothing_else(void **state)
 	assert_int_equal(lstat(place, &st), 0);
 	assert_int_equal(waitpid(pid[0], &status, 0), pid[0]);
 	assert_true(WIFSIGNALED(status));
-	assert_int_equal(
-	    kill(pid[1], SIGTERM), 0); /* lives: it began at another time */
+	/* lives: it began at another time */
+	assert_int_equal(waitpid(pid[1], &status, WNOHANG), 0);
+	assert_int_equal(kill(pid[1], SIGKILL), 0);
 	assert_int_equal(waitpid(pid[1], &status, 0), pid[1]);
-	assert_int_equal(WTERMSIG(status), SIGTERM);
 	kn_place_close(place);
 	assert_int_equal(lstat(place, &st), -1);
 	rmdir(dir);
