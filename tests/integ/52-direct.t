@@ -104,7 +104,7 @@ printf '%s\n' '{"id":"deep","argv":["python3","-c","import os\nfor i in range(15
 ks run $D --tasks "$T/tasks" --workers 1
 is "$(js "$T/out" 'by["look"]["stdout"].split(), by["look"]["worker"]')" "(['.', '..'], 'w0')" "however deep it was"
 if command -v script >/dev/null; then
-	script -qec "stty rows 33 cols 77; $KS run $D --quiet -- stty size" /dev/null >"$T/tty" 2>&1 </dev/null
+	script -qec "stty rows 33 cols 77; $KS run $(echo "$D" | sed 's/"/\\"/g') --quiet -- stty size" /dev/null >"$T/tty" 2>&1 </dev/null
 	like "$(cat "$T/tty")" '33 77' "a terminal of its own"
 else
 	skip "no script(1) here" "a terminal of its own"
