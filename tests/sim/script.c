@@ -12,8 +12,10 @@
  * violation, gone wN; claimed tN; begun tN AT_MS; result tN[.GEN wN] [infra] [memory
  * N]; drain; stop; stop-now; wait. Timers fire by themselves, on time. SPAWN, PUBLISH
  * and TAKE_BACK succeed unless an input before said: spawn-fails, spawn-fatal,
- * publish-fails, take-fails (the next one). LOOK_BEGUN is answered with what `begins tN
- * AT_MS` said before, if anything, LOOK_OVER with what `is-over tN` did. */
+ * publish-fails, take-fails (the next one). `claimed tN by wM`: from another's lane of
+ * its bank; `claims-first` the same, just before the next answer to take-back.
+ * LOOK_BEGUN is answered with what `begins tN AT_MS` said before, if anything,
+ * LOOK_OVER with what `is-over tN` did. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +41,7 @@ struct script {
 		bool over;
 	} t[TASKS];
 	uint32_t incarnation[WORKERS];
+	struct kn_event claims_first;
 	bool spawn_fails, spawn_fatal, publish_fails, take_fails, bad;
 };
 
@@ -82,7 +85,8 @@ set_key(struct kn_pool_config *c, const char *key, uint64_t v)
 		{ "seconds", &c->recycle_s }, { "spares", &c->spares },
 		{ "backoff", &c->backoff_min_ms },
 		{ "backoff-max", &c->backoff_max_ms }, { "crash-loop", &c->crash_loop },
-		{ "crash-loop-later", &c->crash_loop_later }, { "seed", &c->seed } };
+		{ "crash-loop-later", &c->crash_loop_later }, { "bank", &c->bank_size },
+		{ "seed", &c->seed } };
 
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
 		if (strcmp(keys[i].key, key) == 0) {
@@ -173,6 +177,9 @@ perform(struct script *k, const struct kn_action *a)
 		k->publish_fails = false;
 		break;
 	case KN_ACT_TAKE_BACK:
+		if (k->claims_first.type == KN_EV_CLAIMED && k->todo_n < TODO)
+			k->todo[(k->todo_head + k->todo_n++) % TODO] = k->claims_first;
+		k->claims_first.type = KN_EV_N;
 		answer_with(k, a, k->take_fails ? KN_EV_TAKE_FAILED : KN_EV_TAKEN_BACK,
 		    0, false);
 		k->take_fails = false;
@@ -256,6 +263,18 @@ time_of(const char *ms)
 	return start_ns + (uint64_t)(strtod(ms, NULL) * 1e6 + 0.5);
 }
 
+/* A claim of a task by a worker of the same bank, in whose lane it was or not. */
+static void
+claimed_by(struct script *k, const char *worker, struct kn_event *ev)
+{
+	ev->type = KN_EV_CLAIMED;
+	ev->from = ev->worker;
+	ev->worker = (uint32_t)strtoul(worker + 1, NULL, 10) % WORKERS;
+	ev->moved = ev->worker != ev->from;
+	ev->incarnation = k->incarnation[ev->worker];
+	k->t[ev->task].worker = ev->worker;
+}
+
 static bool
 say(struct script *k, char **word, int n, uint32_t task)
 {
@@ -310,7 +329,12 @@ input(struct script *k, char **word, int n)
 	ev.infra_fail = n > 2 && strcmp(word[n - 1], "infra") == 0;
 	if (ev.type == KN_EV_BEGUN && n == 3)
 		ev.begun_ns = time_of(word[2]);
-	if (ev.type != KN_EV_N)
+	bool by = kind == 't' && n == 4 && strcmp(word[2], "by") == 0;
+	if (by)
+		claimed_by(k, word[3], &ev);
+	if (by && strcmp(word[0], "claims-first") == 0)
+		k->claims_first = ev; /* before the next answer to take-back */
+	else if (ev.type != KN_EV_N)
 		feed(k, ev);
 	else if (!say(k, word, n, ev.task))
 		k->bad = true;
