@@ -70,10 +70,10 @@ usage() {
 	one_clear_line "$want" "$name"
 }
 usage '\-\-only: no measure' "no such measure" --only M99
-usage '\-\-only: no measure' "no measure at all" --only ''
+usage '\-\-only: needs a value' "no measure at all" --only ''
 usage '\-\-rounds' "no rounds" --rounds 0
 usage '\-\-rounds' "rounds that are no number" --rounds many
-usage 'unexpected argument' "unknown option" --nosuchflag
+usage 'unknown option --nosuchflag' "unknown option" --nosuchflag
 ks bench --help
 is $rc 0 "bench --help: status 0"
 for o in $(sed -n 's/^  --\([a-z]*\) .*/\1/p' "$T/out"); do
