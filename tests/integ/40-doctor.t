@@ -137,7 +137,7 @@ watched "$PY" "$t_lib/refuse.py" "$KS" doctor
 like "$(sed -n 1p "$T/out")" ': no task can be run$' "under a container's filter (C148): in words"
 like "$(sed -n 2p "$T/out")" '^refused +run, user-namespace: ' "under a container's filter (C148): the worst comes first"
 # (an older kernel has more that is only weaker)
-at_most "$(wc -l <"$T/out")" $((14 + 5 * $(grep -cE '^(refused|degraded) ' "$T/out"))) "under a container's filter (C148): one screen"
+at_most "$(wc -l <"$T/out")" $((18 + 5 * $(grep -cE '^(refused|degraded) ' "$T/out"))) "under a container's filter (C148): one screen"
 if [ -n "$root" ]; then
 	# As in a container: a PID namespace of its own, with the marker of what made it.
 	watched unshare --pid --fork --mount --mount-proc sh -c 'mount -t tmpfs none /run && mkdir -p /run/lock && : >/run/.containerenv && exec "$@"' \
