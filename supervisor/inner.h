@@ -412,6 +412,8 @@ int kn_relay_open(struct kn_sup *s, struct kn_entry *e, struct kn_err *err);
 void kn_relay_start(struct kn_entry *e);
 /* The pty's master has come. */
 int kn_relay_master(struct kn_entry *e, int fd_own);
+/* e has a terminal, and its master has not come in this attempt. */
+bool kn_relay_lacks_master(const struct kn_entry *e);
 /* The cell is dead. True: all of its output has been handed on. */
 bool kn_relay_finish(struct kn_entry *e);
 /* Handing on goes on after the end of the task. Abandon: answer it as it stands. */

@@ -35,6 +35,7 @@ struct kn_relay {
 	struct kn_term term;
 	struct kn_hasty hasty; /* for the pty */
 	bool finishing, ctrl_d;
+	bool has_master; /* it came, for this attempt; perhaps closed again */
 	struct chan in, out[2];
 };
 
@@ -348,7 +349,7 @@ kn_relay_start(struct kn_entry *e)
 	struct kn_relay *r = e->sup->relay;
 
 	r->e = e;
-	r->finishing = false;
+	r->finishing = r->has_master = false;
 	r->out[0].n = r->out[1].n = 0;
 	r->out[0].ended = r->out[1].ended = false;
 	r->out[1].ended = e->task->pty;
@@ -366,17 +367,26 @@ kn_relay_master(struct kn_entry *e, int fd_own)
 	struct stat st;
 	unsigned n;
 
-	if (!r || r->e != e || e->io.out_fd >= 0 || fstat(fd, &st) < 0 ||
+	if (!r || r->e != e || r->has_master || fstat(fd, &st) < 0 ||
 	    !S_ISCHR(st.st_mode) || ioctl(fd, TIOCGPTN, &n) < 0 ||
 	    fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0 || kn_hasty_open(&r->hasty) < 0)
 		return -1;
 	e->io.out_fd = kn_fd_take(&fd);
+	r->has_master = true;
 	kn_term_raw(&r->term, r->from.fd);
 	kn_relay_resize(e->sup);
 	pump_in(r);
 	pump_out(r, 0);
 	after(r);
 	return 0;
+}
+
+bool
+kn_relay_lacks_master(const struct kn_entry *e)
+{
+	const struct kn_relay *r = e->sup->relay;
+
+	return e->task->pty && r && r->e == e && !r->has_master;
 }
 
 bool

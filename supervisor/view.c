@@ -272,6 +272,29 @@ infra_failed(const struct kn_job_result *r)
 		   r->step == KN_EXEC_WALL);
 }
 
+/* What came with it by the socket was sent before it, and the socket is looked at after
+ * the lane: files, at worst in as many messages, of which a look takes some, and the
+ * terminal, without which what the task wrote would not be heard. False: we could not
+ * read it. */
+static bool
+hear_all(struct kn_wk *w, const struct kn_entry *e, const struct kn_job_result *r,
+    const char **out_bad)
+{
+	bool ran = r->step == KN_EXEC_STARTED && r->cause == KN_CAUSE_NONE;
+
+	if (kn_relay_lacks_master(e))
+		kn_view_socket(w);
+	for (int i = 0; i < FILE_LOOKS && r->file_n != e->file_n && !w->bad; i++)
+		kn_view_socket(w);
+	if (w->unread && (r->file_n != e->file_n || kn_relay_lacks_master(e)))
+		return false;
+	if (r->file_n != e->file_n)
+		*out_bad = "result.file_n";
+	else if (ran && kn_relay_lacks_master(e))
+		*out_bad = "result.terminal";
+	return true;
+}
+
 static void
 on_result(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
 {
@@ -289,16 +312,8 @@ on_result(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
 		bad = "result.claimed";
 	if (!bad && kn_job_result_decode(bytes, h->payload_len, &r, &bad) < 0)
 		bad = bad ? bad : "result";
-	if (!bad && r.file_n != e->file_n) {
-		/* files were sent before the result, at worst in as many messages, of
-		 * which a look takes some */
-		for (int i = 0; i < FILE_LOOKS && r.file_n != e->file_n && !w->bad; i++)
-			kn_view_socket(w);
-		if (r.file_n != e->file_n && w->unread)
-			return; /* our failure: it is lost with its worker */
-		if (r.file_n != e->file_n)
-			bad = "result.file_n";
-	}
+	if (!bad && !hear_all(w, e, &r, &bad))
+		return; /* our failure: it is lost with its worker */
 	if (bad)
 		kn_view_violation(w, bad);
 	if (w->bad)

@@ -95,6 +95,14 @@ if command -v script >/dev/null; then
 	like "$(cat "$T/tty")" 'is-a-tty' "a terminal as stdin: the task has a pty"
 	script -qec "$KS run --quiet -- sh -c 'exit 3'" /dev/null >"$T/tty" 2>&1
 	is $? 3 "its status comes through a terminal too"
+	# The terminal is sent before the result, and the result is seen first by who comes late.
+	if command -v strace >/dev/null && strace -o /dev/null -e trace=getppid true 2>/dev/null; then
+		script -qec "strace -o $T/late -e trace=sendmsg -e inject=sendmsg:delay_exit=300000 $KS run --quiet -- echo whole" /dev/null >"$T/tty" 2>&1
+		like "$(cat "$T/tty")" 'whole' "a supervisor that comes late loses nothing of a terminal"
+		like "$(cat "$T/late")" 'DELAYED' "and it came late"
+	else
+		skip "no strace here" "a supervisor that comes late loses nothing of a terminal"
+	fi
 else
 	skip "no script(1) here" "a terminal as stdin"
 fi
