@@ -322,10 +322,13 @@ else
 	for stub in $(cat "/proc/$sup/task/$sup/children"); do
 		[ -d "$(tr '\0' '\n' <"/proc/$stub/cmdline" | grep knit-direct-)/task/2999" ] && kill -KILL "$stub"
 	done
-	try=0
-	while [ -n "$(ls -d "$TMPDIR"/knit-direct-*/gone-* "$TMPDIR"/knit-direct-*/w*/task/2999 2>/dev/null)" ] && [ $try -lt 600 ]; do
-		pause 50
-		try=$((try + 1))
+	# One after the other: it has the second name as soon as it has lost the first.
+	for pat in "w*/task/2999" "gone-*"; do
+		try=0
+		while [ -n "$(ls -d "$TMPDIR"/knit-direct-*/$pat 2>/dev/null)" ] && [ $try -lt 600 ]; do
+			pause 50
+			try=$((try + 1))
+		done
 	done
 	ok "what a dead worker left goes while the supervisor runs" kill -0 "$sup"
 	echo go >"$T/r/go"
