@@ -374,11 +374,12 @@ check-integ: all $(probe_bin) $(module_test_so)
 check-hostile: all $(hostile_bin) $(probe_bin)
 	B=$(abspath $(B)) prove --timer $(PROVE_ARGS) $(sort $(wildcard tests/hostile/*.t))
 # Every system call failing once, the supervisor killed at every step, storms of deaths
-# and signals, calls among them, a worker that lies; T=inject, kill_supervisor, storm, calls,
-# claims or lies takes one, A= tests of it.
+# and signals, calls among them, a worker that lies, a supervisor that does not run for a
+# while; T=inject, kill_supervisor, storm, calls, claims, lies or late takes one, A= tests of
+# it.
 # KNIT_FAULT=all: all of it.
 check-fault: all $(fault_bin) $(module_test_so)
-	@for t in $(or $(T),inject kill_supervisor storm calls claims lies); do echo "== tests/fault/$$t.py"; \
+	@for t in $(or $(T),inject kill_supervisor storm calls claims lies late); do echo "== tests/fault/$$t.py"; \
 	  B=$(abspath $(B)) $(or $(wildcard /usr/bin/python3),python3) tests/fault/$$t.py $(A) || exit 1; done
 # Each row of the policy table in turn ignored: a test that claims the key must fail.
 # EVERY=n takes each nth row.

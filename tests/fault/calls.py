@@ -15,7 +15,6 @@ import json
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -53,9 +52,7 @@ class Batch:
     def __init__(self, place, n, options):
         self.n, self.problems, self.counts, self.bad_by = n, [], {}, {}
         self.seen = bytearray(n)
-        shutil.copy(os.path.join(F.B, "tests/module/checked.so"), place.path("checked.so"))
-        os.chmod(place.top, 0o755)
-        os.chmod(place.path("checked.so"), 0o755)
+        place.module("checked.so")
         self.err = open(place.path("stderr"), "wb")
         self.p = subprocess.Popen(
             [F.KS, "run", "--quiet", "--module", place.path("checked.so"), "--tasks", "-"] + options,

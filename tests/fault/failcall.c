@@ -1,9 +1,10 @@
 /* tests/fault/failcall.c: run a program and make one of its system calls fail, or send
- * it a signal as it enters that call.
+ * it a signal as it enters that call, or keep it from running for a while after it.
  *
  *   failcall [--status FILE] --log FILE                       -- COMMAND...
  *   failcall [--status FILE] --at WHO:CALL:N[@SITE...] --fail ERRNO -- COMMAND...
  *   failcall [--status FILE] --at WHO:CALL:N[@SITE...] --signal N   -- COMMAND...
+ *   failcall [--status FILE] --at WHO:CALL:N[@SITE...] --late MS    -- COMMAND...
  *
  * WHO is 0 for the program and k for the k-th process that it forks, which is followed
  * up to its execve and no further; CALL a name as strace prints it or a number, N its
@@ -19,7 +20,6 @@
  * it returns. strace --inject can do the same for the program, but not for the process
  * between fork and exec alone, and it slows all the rest of the run.
  */
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <seccomp.h>
@@ -35,7 +35,10 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "tests/fault/regs.h"
 
 enum { PROCS = 64, CALLS = 1024, SITES = 4, STACK_WORDS = 512, NO_ROLE = -1 };
 
@@ -45,6 +48,7 @@ struct proc {
 	bool started; /* main() has been reached */
 	bool in_call; /* between the entry and the exit stop */
 	bool failing; /* the present call gets our result */
+	bool late;    /* it is not gone on with at once */
 	long nr;
 	unsigned nth;
 	long long brk; /* brk() fails by giving back the old one */
@@ -63,6 +67,7 @@ static bool at_sited;
 static uint64_t at_site[SITES], hit_site[SITES];
 static int fail_with;
 static int signal_with;
+static long late_ms;
 static bool hit;
 static uint64_t text_from, text_to, text_base;
 
@@ -76,69 +81,6 @@ static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *fmt,
 	fputc('\n', stderr);
 	va_end(ap);
 	exit(120);
-}
-
-/* ---- registers ---- */
-
-#if defined(__x86_64__)
-typedef struct user_regs_struct regs_t;
-#define REG_SP(r) ((r).rsp)
-#elif defined(__aarch64__)
-typedef struct user_regs_struct regs_t;
-#define REG_SP(r) ((r).sp)
-#else
-#error "failcall: registers of this machine are not known"
-#endif
-
-static bool
-get_regs(pid_t pid, regs_t *r)
-{
-	struct iovec v = { r, sizeof *r };
-
-	return ptrace(PTRACE_GETREGSET, pid, (void *)NT_PRSTATUS, &v) == 0;
-}
-
-static void
-set_regs(pid_t pid, regs_t *r)
-{
-	struct iovec v = { r, sizeof *r };
-
-	if (ptrace(PTRACE_SETREGSET, pid, (void *)NT_PRSTATUS, &v) < 0)
-		die("set registers: %s", strerror(errno));
-}
-
-/* At the entry stop: no such call. */
-static void
-skip_call(pid_t pid)
-{
-#if defined(__x86_64__)
-	regs_t r;
-
-	if (!get_regs(pid, &r))
-		return;
-	r.orig_rax = (unsigned long long)-1;
-	set_regs(pid, &r);
-#else
-	int none = -1;
-	struct iovec v = { &none, sizeof none };
-
-	ptrace(PTRACE_SETREGSET, pid, (void *)NT_ARM_SYSTEM_CALL, &v);
-#endif
-}
-
-static void
-set_result(pid_t pid, long long value)
-{
-	regs_t r;
-
-	if (!get_regs(pid, &r))
-		return;
-#if defined(__x86_64__)
-	r.rax = (unsigned long long)value;
-#else
-	r.regs[0] = (unsigned long long)value;
-#endif
-	set_regs(pid, &r);
 }
 
 /* ---- where in the program ---- */
@@ -297,6 +239,10 @@ on_entry(struct proc *p)
 		kill(program, signal_with);
 		return;
 	}
+	if (late_ms) {
+		p->late = true;
+		return;
+	}
 	p->failing = true;
 	if (p->nr != SYS_close)
 		skip_call(p->pid);
@@ -305,9 +251,13 @@ on_entry(struct proc *p)
 static void
 on_exit_of_call(struct proc *p)
 {
+	const struct timespec late = { late_ms / 1000, late_ms % 1000 * 1000000 };
 	struct __ptrace_syscall_info si;
 
 	p->in_call = false;
+	if (p->late)
+		nanosleep(&late, NULL);
+	p->late = false;
 	if (p->failing)
 		set_result(p->pid, p->nr == SYS_brk ? p->brk : -(long)fail_with);
 	p->failing = false;
@@ -465,12 +415,14 @@ main(int argc, char **argv)
 			fail_with = atoi(argv[++i]);
 		else if (strcmp(argv[i], "--signal") == 0)
 			signal_with = atoi(argv[++i]);
+		else if (strcmp(argv[i], "--late") == 0)
+			late_ms = atol(argv[++i]);
 		else
 			die("unknown option %s", argv[i]);
 	}
 	if (i + 1 >= argc || (!log_file && at_role == NO_ROLE))
 		die("usage: failcall --log FILE | --at WHO:CALL:N --fail "
-		    "ERRNO|--signal N "
+		    "ERRNO|--signal N|--late MS "
 		    "-- COMMAND...");
 	start(argv + i + 1);
 	for (;;) {

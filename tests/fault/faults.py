@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from queue import Empty
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -26,10 +27,24 @@ ROOT = os.geteuid() == 0
 NOBODY = 65534
 RUN_S = 20   # a run that takes longer hangs
 GONE_S = 3   # how long what it started may take to go
+LATE_MS = 300
 
 VERDICTS = set("""ok exit signal timeout soft-timeout cpu-timeout memory output-limit denied
 too-large queue-timeout cancelled skipped worker-lost launch-failed invalid not-found
 not-executable protocol-violation internal""".split())
+
+
+def thin(chosen, most):
+    """The same share of each scenario, by hash."""
+    total = sum(len(v) for v in chosen.values())
+    if total <= most:
+        return chosen
+    out = {}
+    for name, v in chosen.items():
+        n = max(1, len(v) * most // total)
+        keep = set(sorted(v, key=lambda x: zlib.crc32(repr((name, x)).encode()))[:n])
+        out[name] = [x for x in v if x in keep]
+    return out
 
 
 def subreaper():
@@ -258,6 +273,12 @@ class Place:
             f.write(data)
         os.chmod(self.path(name), 0o644)
 
+    def module(self, name):
+        """A copy of one that the tests' build has made."""
+        shutil.copy(os.path.join(B, "tests/module", name), self.path(name))
+        os.chmod(self.top, 0o755)
+        os.chmod(self.path(name), 0o755)
+
     def env(self):
         e = {k: v for k, v in os.environ.items() if k != "KNIT_DEBUG"}
         e.update(TMPDIR=self.path("tmp"), HOME=self.path("home"),
@@ -288,10 +309,10 @@ class Place:
         shutil.rmtree(self.top, ignore_errors=True)
 
 
-def run(place, argv, stdin=None, during=None, limit=RUN_S, but=()):
+def run(place, argv, stdin=None, stdout=None, during=None, limit=RUN_S, but=()):
     """Run argv to its end; `during(popen, run)` may act meanwhile. Output goes to files."""
     r = Run()
-    with open(place.path("stdout"), "wb") as o, open(place.path("stderr"), "wb") as e, \
+    with open(stdout or place.path("stdout"), "wb") as o, open(place.path("stderr"), "wb") as e, \
             open(stdin or "/dev/null", "rb") as i:
         p = subprocess.Popen(argv, stdin=i, stdout=o, stderr=e, cwd=place.top,
                              env=place.env(), preexec_fn=place.become)
@@ -309,8 +330,9 @@ def run(place, argv, stdin=None, during=None, limit=RUN_S, but=()):
             kill_all(list(descendants(p.pid)) + [p.pid])
             p.wait()
     r.code, r.child = p.returncode, p.pid
-    with open(place.path("stdout"), "rb") as f:
-        r.out = f.read()
+    if not stdout:
+        with open(place.path("stdout"), "rb") as f:
+            r.out = f.read()
     with open(place.path("stderr"), "rb") as f:
         r.err = f.read()
     return r
@@ -344,13 +366,16 @@ def remove_group(d):
 
 
 def inject(place, argv, at, fault, **kw):
-    """One run under failcall. fault: an errno, a signal, or None to record into `at`."""
+    """One run under failcall. fault: an errno, a signal, "late", or None to record into
+    `at`."""
     status = place.path("out", "status")
     cmd = [FAILCALL, "--status", status]
     if fault is None:
         cmd += ["--log", at]
     elif isinstance(fault, signal.Signals):
         cmd += ["--at", at, "--signal", str(int(fault))]
+    elif fault == "late":
+        cmd += ["--at", at, "--late", str(LATE_MS)]
     else:
         cmd += ["--at", at, "--fail", str(fault)]
     r = run(place, cmd + ["--", KS] + argv, **kw)

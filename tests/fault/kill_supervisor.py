@@ -18,7 +18,6 @@ import os
 import signal
 import sys
 import time
-import zlib
 
 import faults as F
 import inject
@@ -102,26 +101,13 @@ def choose(s, everything):
     return [at for _, _, at in found]
 
 
-def thin(chosen, most):
-    """The same share of each scenario, by hash."""
-    total = sum(len(v) for v in chosen.values())
-    if total <= most:
-        return chosen
-    out = {}
-    for name, v in chosen.items():
-        n = max(1, len(v) * most // total)
-        keep = set(sorted(v, key=lambda x: zlib.crc32(repr((name, x)).encode()))[:n])
-        out[name] = [x for x in v if x in keep]
-    return out
-
-
 def main():
     F.subreaper()
     mounts, everything = F.mounts(), os.environ.get("KNIT_FAULT") == "all"
     chosen = {s.name: choose(s, everything) for s in inject.scenarios()
               if not sys.argv[1:] or s.name in sys.argv[1:]}
     if not everything:
-        chosen = thin(chosen, int(os.environ.get("KNIT_FAULT_MAX", "400")) // 2)
+        chosen = F.thin(chosen, int(os.environ.get("KNIT_FAULT_MAX", "400")) // 2)
     todo, done = multiprocessing.Queue(), multiprocessing.Queue()
     jobs, expected = int(os.environ.get("KNIT_FAULT_JOBS", "2")), 0
     for sig in (signal.SIGKILL, signal.SIGTERM):
