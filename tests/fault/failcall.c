@@ -11,10 +11,11 @@
  * how-manieth call of that process (1 is the first), counted from main(): the dynamic
  * loader's are not ours to harden. With sites, as in the log and joined by commas, only
  * calls at that place in the program are counted: numbers change from run to run,
- * places do not. The log has a line a call: WHO CALL N RESULT SITE..., where the sites
- * are the return addresses into the program that the stack shows, as offsets for
- * addr2line -e. The status tells pid and end of the program, and where it was hit.
- * After the hit everything is let go, so that what follows runs at full speed.
+ * places do not; a + after them leaves open what is above. The log has a line a call:
+ * WHO CALL N RESULT SITE..., where the sites are the return addresses into the program
+ * that the stack shows, as offsets for addr2line -e. The status tells pid and end of
+ * the program, and where it was hit. After the hit everything is let go, so that what
+ * follows runs at full speed.
  *
  * A failed call is not made; only close() is, because Linux frees the number whatever
  * it returns. strace --inject can do the same for the program, but not for the process
@@ -64,6 +65,7 @@ static int at_role = NO_ROLE;
 static long at_call;
 static unsigned at_nth, at_seen;
 static bool at_sited;
+static size_t at_site_n = SITES; /* so many are compared */
 static uint64_t at_site[SITES], hit_site[SITES];
 static int fail_with;
 static int signal_with;
@@ -206,7 +208,8 @@ is_due(struct proc *p)
 	if (!at_sited)
 		return p->nth == at_nth;
 	find_site(p);
-	return memcmp(p->site, at_site, sizeof at_site) == 0 && ++at_seen == at_nth;
+	return memcmp(p->site, at_site, at_site_n * sizeof at_site[0]) == 0 &&
+	       ++at_seen == at_nth;
 }
 
 static void
@@ -368,6 +371,8 @@ parse_at(char *text)
 	for (int i = 0; site && i < SITES; i++) {
 		at_sited = true;
 		at_site[i] = strtoull(site + 1, &site, 16);
+		if (*site == '+')
+			at_site_n = (size_t)i + 1;
 		if (*site != ',')
 			site = NULL;
 	}
