@@ -4,8 +4,8 @@
  *                                                             --seed alone: that one
  *   sim --script FILE... [--update]                           transcripts
  *
- * Without arguments: some hundred seeds of 10,000 steps, and the transcripts that stand
- * in tests/sim/transcripts (as seen from the top of the tree). */
+ * Without --seed and --script: the transcripts that stand in tests/sim/transcripts (as
+ * seen from the top of the tree), and some hundred seeds of 10,000 steps, or N. */
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,10 +93,13 @@ main(int argc, char **argv)
 	struct options o = { .seeds = SEEDS, .steps = STEPS, .seed = 1 };
 	uint64_t passed = 0, failed = 0, steps = 0;
 	glob_t found = { 0 };
+	bool named;
 
 	if (parse(argc, argv, &o) != 0)
 		return usage();
-	if (argc == 1 && glob("tests/sim/transcripts/*.txt", 0, NULL, &found) == 0) {
+	named = o.script_n > 0;
+	if (!named && !o.one &&
+	    glob("tests/sim/transcripts/*.txt", 0, NULL, &found) == 0) {
 		o.script = found.gl_pathv;
 		o.script_n = (int)found.gl_pathc;
 	}
@@ -106,7 +109,7 @@ main(int argc, char **argv)
 		else
 			failed++;
 	}
-	uint64_t n = o.script_n > 0 && argc > 1 ? 0 : o.one ? 1 : o.seeds;
+	uint64_t n = named ? 0 : o.one ? 1 : o.seeds;
 	for (uint64_t i = 0; i < n && failed == 0; i++) {
 		if (run_seed(o.seed + i, &o))
 			passed++;
