@@ -19,7 +19,7 @@ PROXY = ("127.0.0.1", 3128)
 
 def dial():
     s = socket.create_connection(PROXY, 20)
-    s.settimeout(20)
+    s.settimeout(60)
     return s
 
 
