@@ -133,7 +133,7 @@ is "$(net 'N["bytes_in"] < 64 << 20')" yes "and who floods it is held back"
 hold=1.5
 [ "${KNIT_SLOW:-1}" = 1 ] || hold=$(scaled 4)
 cat >"$T/tasks" <<X
-{"id":"hog","argv":["/usr/bin/python3","-S","/nc.py","hold","400","$me","$hold"]}
+{"id":"hog","argv":["/usr/bin/python3","-S","/nc.py","hold","400","$me","$hold"],"timeouts":{"hard_ms":300000}}
 {"id":"fine","argv":["/usr/bin/python3","-S","/nc.py","half","$me","10"]}
 X
 ks run --workers 2 --tasks "$T/tasks" --ro-bind "$T/nc.py:/nc.py" --allow "$me"

@@ -75,11 +75,15 @@ def a_worker_ends_that_holds_too_much():
 
 @key("/pool/retries")
 def a_task_lost_with_its_worker_is_run_again():
-    b = Live(pool(retries=2), "--workers", "1")
-    b.put(task("a", "sleep", "%.1f" % (1.5 * SLOW)))
-    stub = b.stub()
-    time.sleep(0.5 * SLOW)
-    os.kill(stub, signal.SIGKILL)
+    d = tempfile.mkdtemp(dir=os.environ["T"])
+    os.chmod(d, 0o777)
+    b = Live(pool(retries=2), "--workers", "1", "--bind", d)
+    b.put(task("a", "sh", "-c", "test ! -e %s/begun || exit 0; : >%s/begun; exec sleep 50" % (d, d)))
+    for _ in range(500 * SLOW):
+        if os.path.exists(d + "/begun"):
+            break
+        time.sleep(0.01)
+    os.kill(b.stub(), signal.SIGKILL)
     r = b.end()
     want(r.by["a"]["verdict"] == "ok" and r.by["a"]["attempt"] == 2, r)
 

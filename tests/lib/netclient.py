@@ -4,7 +4,7 @@
   ways PORT ABSTRACT     every way around the proxy, one line each: "WAY: outcome"
   ask HOST:PORT...       by CONNECT and by SOCKS5, one line each: "HOST:PORT CODE CODE"
   many N HOST:PORT       N connections at once, each used; how many worked
-  hold N HOST:PORT SEC   N connections held for SEC seconds; how many were made
+  hold N HOST:PORT SEC   N connections held until none was made for SEC seconds; how many were
   half HOST:PORT N       N bytes, an end, and the answer to them
   flood HOST:PORT N R    a flood of N bytes of which R are read before the end
   echo HOST:PORT N       N bytes there and back, while both directions are full
@@ -129,8 +129,10 @@ def hold(n, target, seconds):
         c.setblocking(False)
         c.connect_ex(PROXY)
         conns.append(c)
-    made, end, asked = set(), time.time() + float(seconds), set()
-    while time.time() < end:
+    made, asked, most = set(), set(), time.time() + 200
+    end = time.time() + float(seconds)
+    while time.time() < min(end, most):
+        before = len(made)
         for c in conns:
             try:
                 if c not in asked:
@@ -140,6 +142,8 @@ def hold(n, target, seconds):
                     made.add(c)
             except OSError:
                 pass
+        if len(made) > before:
+            end = time.time() + float(seconds)
         time.sleep(0.05)
     print(len(made), flush=True)
     os._exit(0)

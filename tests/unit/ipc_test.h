@@ -61,7 +61,7 @@ child_defaults(void)
 		sigaction(fatal[i], &dfl, NULL);
 	prctl(PR_SET_DUMPABLE, 0); /* no core files from crashes on purpose */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	alarm(120);
+	alarm(1200); /* of a machine that is emulated and busy, too */
 }
 
 __attribute__((unused)) static void

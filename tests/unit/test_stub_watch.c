@@ -52,6 +52,17 @@ look(struct kn_watch *w, uint64_t until_ns)
 	return kn_watch_look(w, &none, &cell, kn_clock_now());
 }
 
+/* What comes of a look, in as many slices as this machine takes for it. */
+static enum kn_cause
+look_out(struct kn_watch *w)
+{
+	enum kn_cause cause = look(w, 0);
+
+	for (int i = 0; i < 20 && cause == KN_CAUSE_NONE && w->exact.on; i++)
+		cause = look(w, 0);
+	return cause;
+}
+
 static void
 end(struct kn_watch *w)
 {
@@ -69,10 +80,10 @@ shared_memory_counts_once(void **state)
 	process(INIT, 500, 500); /* its pages are the stub's */
 	process(TASK, 80, 40);
 	process(TASK + 1, 80, 40);
-	assert_int_equal(look(&w, 0), KN_CAUSE_NONE);
+	assert_int_equal(look_out(&w), KN_CAUSE_NONE);
 	assert_false(w.exact.on);
 	process(TASK + 2, 80, 40);
-	assert_int_equal(look(&w, 0), KN_CAUSE_MEMORY);
+	assert_int_equal(look_out(&w), KN_CAUSE_MEMORY);
 	end(&w);
 }
 
