@@ -133,10 +133,10 @@ is "$(net 'N["bytes_in"] < 64 << 20')" yes "and who floods it is held back"
 hold=1.5
 [ "${KNIT_SLOW:-1}" = 1 ] || hold=$(scaled 4)
 cat >"$T/tasks" <<X
-{"id":"hog","argv":["/usr/bin/python3","-S","/nc.py","hold","400","$me","$hold"],"timeouts":{"hard_ms":300000}}
+{"id":"hog","argv":["/usr/bin/python3","-S","/nc.py","hold","400","$me","$hold"]}
 {"id":"fine","argv":["/usr/bin/python3","-S","/nc.py","half","$me","10"]}
 X
-ks run --workers 2 --tasks "$T/tasks" --ro-bind "$T/nc.py:/nc.py" --allow "$me"
+ks run --workers 2 --timeout 300s --tasks "$T/tasks" --ro-bind "$T/nc.py:/nc.py" --allow "$me"
 is "$(js "$T/out" 'by["fine"]["stdout"], by["fine"]["network"]["connections"]')" "(\"got 10 b''\\n\", 1)" \
 	"a task that opens all it can leaves the others theirs"
 is "$(js "$T/out" '50 < int(by["hog"]["stdout"]) <= 256, by["hog"]["network"]["connections"] <= 400')" "(True, True)" \
