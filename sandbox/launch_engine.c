@@ -64,9 +64,15 @@ kn_engine_check(const struct kn_launcher *l, struct kn_err *e)
 	if (!docker && l->policy->rootfs != NULL &&
 	    check_rootfs(l->policy->rootfs, e) < 0)
 		return -1;
-	if (docker && l->policy->image == NULL)
-		return kn_err_set(e, KN_EK_CONFIG,
-		    "/launcher/runtime: docker runs images only: /launcher/image");
+	if (docker && l->policy->image == NULL) {
+		kn_err_set(e, KN_EK_CONFIG,
+		    "/launcher/runtime: docker runs images only, and /launcher/image "
+		    "names none");
+		kn_err_hint(e,
+		    "--set /launcher/image=NAME; tar -C DIR -c . | docker import "
+		    "- NAME makes one of a directory");
+		return -1;
+	}
 	if (!docker || !l->host->root)
 		return 0;
 	for (size_t i = 0; i < l->policy->fs.mount_n; i++) {
