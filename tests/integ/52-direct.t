@@ -232,16 +232,18 @@ os.write(begin, b"x")
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 X
 	cat >"$T/two.sh" <<'X'
+ks=$1
+shift
 for id in 1 2; do
 	setpriv --reuid $id --regid $id --clear-groups sleep 60 >/dev/null 2>&1 &
 	service="$service $!"
 done
 mkfifo "$TMPDIR/begun"
 chmod 666 "$TMPDIR/begun"
-"$1" run --launcher direct --quiet --bind "$TMPDIR/begun" -- sh -c "echo >$TMPDIR/begun; exec sleep 2" &
+"$ks" run "$@" --quiet --bind "$TMPDIR/begun" -- sh -c "echo >$TMPDIR/begun; exec sleep 2" &
 other=$!
 read -r _ <"$TMPDIR/begun"
-"$1" run --launcher direct --quiet -- true || echo failed
+"$ks" run "$@" --quiet -- true || echo failed
 wait $other || echo lost
 for p in $service; do kill $p || echo killed; done
 echo end
@@ -251,7 +253,8 @@ X
 	chown 100000:100000 "$T/small"
 	chmod 755 "$T/small"
 	if "$PY" -S "$T/map.py" true 2>/dev/null; then
-		TMPDIR=$T/small watched "$PY" -S "$T/map.py" sh "$T/two.sh" "$KS_REAL"
+		# shellcheck disable=SC2086
+		TMPDIR=$T/small watched "$PY" -S "$T/map.py" sh "$T/two.sh" "$KS_REAL" $D
 		is "$(out)" end "neither a service nor another supervisor's worker of the same uid is ended"
 	else
 		skip "no user namespace with a map" "uids that others have too"
