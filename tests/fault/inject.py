@@ -322,16 +322,16 @@ def choose(pairs):
 # ---- the work ----
 
 def attempt(s, p, argv, at, no, neighbour):
-    r = F.inject(p, argv, at, no, **s.options(p))
-    if not r.hit and not r.hung and F.nearer(at):
-        p.sweep()
-        r = F.inject(p, argv, F.nearer(at), no, **s.options(p))
-    # The stop's own signal may meet one that has answered all and is about to exit.
-    if r.signal and not (r.signal == signal.SIGTERM and "during" in s.options(p)):
-        r.bad("died of signal %d" % r.signal)
-    if not r.hung:
-        s.judge(p, r, no)
-    F.look_for_left(p, r, r.pid, but=[neighbour.p.pid])
+    for where in filter(None, (at, F.nearer(at))):
+        r = F.inject(p, argv, where, no, **s.options(p))
+        # The stop's own signal may meet one that has answered all and is about to exit.
+        if r.signal and not (r.signal == signal.SIGTERM and "during" in s.options(p)):
+            r.bad("died of signal %d" % r.signal)
+        if not r.hung:
+            s.judge(p, r, no)
+        F.look_for_left(p, r, r.pid, but=[neighbour.p.pid])
+        if r.hit or r.problems:
+            break
     neighbour.check(r)
     return r
 

@@ -77,7 +77,6 @@ class Single(inject.Single):
 class Terminal:
     """A command on a terminal, which says its word and is gone."""
     name, user = "terminal", False
-    usual = (3,)
 
     def prepare(self, p):
         self.master, slave = pty.openpty()
@@ -130,15 +129,14 @@ def work(todo, done):
             ready[name] = (by_name[name], place, by_name[name].prepare(place))
         s, place, argv = ready[name]
         for where in filter(None, (at, F.nearer(at))):
-            place.sweep()
             r = F.inject(place, argv, where, "late", **s.options(place))
             if r.signal:
                 r.bad("died of signal %d" % r.signal)
             if not r.hung:
                 s.judge(place, r)
+            F.look_for_left(place, r, r.pid)
             if r.hit or r.problems:
                 break
-        F.look_for_left(place, r, r.pid)
         done.put((name, at, r))
     for _, place, _ in ready.values():
         place.close()
