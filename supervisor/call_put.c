@@ -3,20 +3,25 @@
  */
 #include <string.h>
 
+#include "ipc/layout.h"
 #include "supervisor/inner.h"
 
 /* Pages that were used before have a backing; the others get one before they are
- * written, where lack of memory is no signal yet. */
+ * written, where lack of memory is no signal yet. Areas begin at lines of the cache, so
+ * up to there one counts as backed: or the next would lie behind a gap, be backed anew
+ * each time and never be given back. */
 static bool
 back(struct kn_sup *s, const struct kn_call_room *r, uint64_t off, uint64_t n)
 {
+	uint64_t end = (off + n + KN_LINE - 1) & ~(uint64_t)(KN_LINE - 1);
+
 	if (off + n <= *r->backed)
 		return true;
 	if ((r->offer ? kn_arena_back_bank : kn_arena_back_submit)(
 		&s->arena, r->index, off, n, NULL) < 0)
 		return false;
-	if (off <= *r->backed)
-		*r->backed = off + n;
+	if (off <= *r->backed && end > *r->backed)
+		*r->backed = end;
 	return true;
 }
 
