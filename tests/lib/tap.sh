@@ -321,7 +321,7 @@ left_before() {
 	: >"$T/pids" # nothing of ours before this
 	: >"$T/cgroups.before"
 }
-# left_after NAME: nothing new after at most 2 s.
+# left_after NAME: nothing new after at most 5 s.
 left_after() {
 	t_try=0
 	while :; do
@@ -332,7 +332,7 @@ left_after() {
 			comm -13 "$T/cgroups.before" "$T/cgroups.after"
 			find "$T/tmp" "$T/home" -mindepth 1 -print)
 		[ -z "$t_left" ] && [ "$left" = 0 ] && break
-		[ $t_try -ge ${engine:+30}20 ] && break
+		[ $t_try -ge ${engine:+30}50 ] && break
 		t_try=$((t_try + 1))
 		sleep 0.1
 	done
