@@ -34,7 +34,8 @@ struct kn_relay {
 	struct kn_watch w_from, w_to[2];
 	struct kn_term term;
 	struct kn_hasty hasty; /* for the pty */
-	bool finishing, ctrl_d;
+	bool finishing;
+	bool unread, ctrl_d; /* of this attempt: the task reads no more; the end is told */
 	bool has_master; /* it came, for this attempt; perhaps closed again */
 	struct chan in, out[2];
 };
@@ -73,8 +74,7 @@ on_input(struct kn_watch *w, uint32_t events)
 	struct kn_relay *r = w->ctx;
 
 	if (w == &r->e->io.in && (events & (EPOLLERR | EPOLLHUP))) {
-		r->in.ended =
-		    true; /* nobody reads it: do not take it from the caller */
+		r->unread = true; /* do not take it from the caller */
 		end_input(r);
 	}
 	pump_in(r);
@@ -132,7 +132,8 @@ settle(struct kn_relay *r)
 	want(r, &e->io.out, e->io.out_fd, out, on_output);
 	want(r, &e->io.err, e->io.err_fd, r->out[1].n == 0 ? EPOLLIN : 0, on_output);
 	want(r, &r->w_from, r->from.fd,
-	    takes_input(r) && r->in.n == 0 && !r->in.ended ? EPOLLIN : 0, on_input);
+	    takes_input(r) && r->in.n == 0 && !r->in.ended && !r->unread ? EPOLLIN : 0,
+	    on_input);
 	for (int i = 0; i < 2; i++)
 		want(
 		    r, &r->w_to[i], r->to[i].fd, r->out[i].n ? EPOLLOUT : 0, on_output);
@@ -159,6 +160,19 @@ no_input(const struct kn_relay *r, int sys)
 	return sys == EBADF || sys == EISDIR || (sys == EIO && isatty(r->from.fd));
 }
 
+/* The caller has no more. A terminal has no other way to say that than a character. */
+static bool
+say_end(struct kn_relay *r)
+{
+	if (!r->e->task->pty || r->ctrl_d)
+		return false;
+	r->ctrl_d = true;
+	r->in.at = 0;
+	r->in.buf[0] = 4;
+	r->in.n = 1;
+	return true;
+}
+
 /* True if there is something in the buffer. */
 static bool
 fill_in(struct kn_relay *r)
@@ -167,28 +181,23 @@ fill_in(struct kn_relay *r)
 
 	if (r->in.n)
 		return true;
-	if (r->in.ended)
+	if (r->unread)
 		return false;
+	if (r->in.ended)
+		return say_end(r);
 	n = kn_caller_read(&r->from, r->in.buf, BUF);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
-	r->in.at = 0;
 	if (n > 0) {
 		r->e->input_used = true;
+		r->in.at = 0;
 		r->in.n = (size_t)n;
 		return true;
 	}
 	r->in.ended = true;
 	if (n < 0 && !no_input(r, errno))
 		kn_stream_broken(r->e, "stdin", errno);
-	if (r->e->task->pty && !r->ctrl_d) {
-		/* a terminal has no other way to say that the input has ended */
-		r->ctrl_d = true;
-		r->in.buf[0] = 4;
-		r->in.n = 1;
-		return true;
-	}
-	return false;
+	return say_end(r);
 }
 
 static ssize_t
@@ -206,7 +215,7 @@ pump_in(struct kn_relay *r)
 		ssize_t n;
 
 		if (!fill_in(r)) {
-			if (r->in.ended && !r->e->task->pty)
+			if ((r->in.ended || r->unread) && !r->e->task->pty)
 				end_input(r);
 			return;
 		}
@@ -216,7 +225,7 @@ pump_in(struct kn_relay *r)
 		if (n < 0 && errno != EPIPE && !r->e->task->pty)
 			kn_stream_broken(r->e, "stdin", errno);
 		if (n < 0) { /* the task does not read any more */
-			r->in.ended = true;
+			r->unread = true;
 			end_input(r);
 			return;
 		}
@@ -336,6 +345,9 @@ kn_relay_open(struct kn_sup *s, struct kn_entry *e, struct kn_err *err)
 		return kn_err_set(err, KN_EK_HOST, "out of memory");
 	s->relay = r;
 	r->s = s;
+	/* What a job before this one has left unread was that one's. */
+	r->in.at = r->in.n = 0;
+	r->in.ended = false;
 	r->w_from.fd = r->w_to[0].fd = r->w_to[1].fd = -1;
 	kn_caller_init(&r->from, e->task->streams[0]);
 	kn_caller_init(&r->to[0], e->task->streams[1]);
@@ -349,10 +361,12 @@ kn_relay_start(struct kn_entry *e)
 	struct kn_relay *r = e->sup->relay;
 
 	r->e = e;
-	r->finishing = r->has_master = false;
+	r->finishing = r->has_master = r->unread = r->ctrl_d = false;
 	r->out[0].n = r->out[1].n = 0;
 	r->out[0].ended = r->out[1].ended = false;
 	r->out[1].ended = e->task->pty;
+	if (!e->input_used)
+		r->in.n = 0; /* at most the end, told to a terminal that is gone */
 	if (e->task->pty)
 		return; /* until the master has come */
 	pump_in(r);

@@ -80,6 +80,38 @@ streams_are_handed_on(void **state)
 	knit_pool_close(pool);
 }
 
+/* Of one pool, one after the other: what became of the input of the first is nothing to
+ * the next, whether that read it to its end, in part, or not at all. */
+static void
+each_job_has_its_own_input(void **state)
+{
+	const char *const how[] = { "cat", "cat", "true", "cat", "head -c 1", "cat" };
+	struct knit_pool *pool = one_worker(0, -1, -1);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	char text[100];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof how / sizeof how[0]; i++) {
+		struct knit_job *job = sh(how[i]);
+		int in[2], out[2];
+
+		make_pipe(in);
+		make_pipe(out);
+		assert_int_equal(write(in[1], "some input\n", 11), 11);
+		close(in[1]);
+		assert_int_equal(knit_job_set_streams(job, in[0], out[1], null), 0);
+		is(finish(submit(pool, job)), KNIT_OK);
+		close(out[1]);
+		close(in[0]);
+		read_all(out[0], text, sizeof text);
+		if (how[i][0] == 'c')
+			assert_string_equal(text, "some input\n");
+		knit_job_free(job);
+	}
+	close(null);
+	knit_pool_close(pool);
+}
+
 static void
 a_cap_that_was_asked_for_cuts(void **state)
 {
@@ -401,6 +433,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(streams_are_handed_on),
+		TEST(each_job_has_its_own_input),
 		TEST(a_cap_that_was_asked_for_cuts),
 		TEST(a_reader_that_goes_costs_its_job_only),
 		TEST(signals_reach_what_runs),
