@@ -220,7 +220,7 @@ act_publish(struct kn_sup *s, const struct kn_action *a)
 		kn_refused_forget(e);
 	e->gen = a->gen;
 	e->attempt = a->attempt;
-	e->claimed = e->has_result = false;
+	e->claimed = e->has_result = e->told_to_end = false;
 	e->begun_ns = e->ended_ns = 0;
 	if (!w->live || w->bad || w->sock_eof ||
 	    !(s->module ? kn_call_publish(w, e) : kn_publish(w, e))) {
@@ -284,6 +284,7 @@ act_kill_task(struct kn_sup *s, const struct kn_action *a)
 		kn_call_abort(w, e);
 		return;
 	}
+	e->told_to_end = true;
 	if (kn_act_message(w, KN_MSG_KILL, e, a->arg, NULL, 0) == 0)
 		return;
 	/* A stub whose socket is full reads nothing: the task would go on. */

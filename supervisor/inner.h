@@ -85,8 +85,9 @@ struct kn_entry {
 	uint32_t flags; /* of a call's result: enum kn_call_flag */
 	struct kn_value value; /* borrowed, while the result is fed */
 	bool claimed, input_used, cancel_sent;
-	bool taking;  /* shared submit: it is asked back, and that is not decided */
-	bool shelved; /* and waits for a slot */
+	bool told_to_end; /* this attempt, by request */
+	bool taking;	  /* shared submit: it is asked back, and that is not decided */
+	bool shelved;	  /* and waits for a slot */
 	uint32_t shelf_next;
 	size_t job_bytes;
 	uint64_t accepted_ns, published_ns, begun_ns, ended_ns;
@@ -282,6 +283,14 @@ kn_wk_owes(const struct kn_wk *w)
 {
 	return w->outstanding > 0 ||
 	       (w->sup->share && w->ready && kn_share_bank_of(w)->placed > 0);
+}
+
+/* It was ended because somebody asked for it, which stops a batch: a worker that says
+ * so must have been told to. */
+static inline bool
+kn_cause_by_request(enum kn_cause c)
+{
+	return c == KN_CAUSE_CANCEL || c == KN_CAUSE_STOP;
 }
 
 /* turn.c */

@@ -35,7 +35,8 @@ struct kn_relay {
 	struct kn_term term;
 	struct kn_hasty hasty; /* for the pty */
 	bool finishing;
-	bool unread, ctrl_d; /* of this attempt: the task reads no more; the end is told */
+	bool unread,
+	    ctrl_d;	 /* of this attempt: the task reads no more; the end is told */
 	bool has_master; /* it came, for this attempt; perhaps closed again */
 	struct chan in, out[2];
 };

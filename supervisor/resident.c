@@ -331,6 +331,9 @@ on_end(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
 		bad = "stub.head";
 	else if (kn_job_result_decode(bytes, h->payload_len, &r->end, &bad) < 0)
 		bad = bad ? bad : "stub.result";
+	else if (kn_cause_by_request(r->end.cause) && r->killed != r->end.cause &&
+		 !w->stopping)
+		bad = "stub.cause";
 	else if (r->end.file_n)
 		bad = "stub.file_n";
 	if (bad) {

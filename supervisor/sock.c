@@ -347,8 +347,7 @@ kn_view_finish(struct kn_wk *w, bool keep)
 		kn_view_tell_claims(w);
 		kn_resident_answer(w);
 	}
-	if (s->opt.single)
-		claim_used_input(w);
+	claim_used_input(w);
 	kn_view_tell_bad(w);
 	if (s->share && !kn_share_leave(w))
 		return; /* once more, soon */

@@ -134,6 +134,7 @@ kn_stream_broken(struct kn_entry *e, const char *name, int sys)
 		return;
 	e->broken = name;
 	e->broken_sys = sys;
+	e->told_to_end = true;
 	if (e->state == KN_ENTRY_PLACED)
 		(void)kn_act_message(
 		    &e->sup->wk[e->worker], KN_MSG_KILL, e, KN_CAUSE_CANCEL, NULL, 0);

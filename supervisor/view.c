@@ -312,6 +312,8 @@ on_result(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
 		bad = "result.claimed";
 	if (!bad && kn_job_result_decode(bytes, h->payload_len, &r, &bad) < 0)
 		bad = bad ? bad : "result";
+	if (!bad && kn_cause_by_request(r.cause) && !e->told_to_end && !w->stopping)
+		bad = "result.cause";
 	if (!bad && !hear_all(w, e, &r, &bad))
 		return; /* our failure: it is lost with its worker */
 	if (bad)
@@ -327,7 +329,8 @@ on_result(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
 	w->results++;
 	ev.task = h->task;
 	ev.gen = h->gen;
-	ev.infra_fail = infra_failed(&r);
+	/* (a second attempt would find its input gone) */
+	ev.infra_fail = infra_failed(&r) && !e->input_used;
 	if (s->policy->pool.recycle_memory)
 		ev.memory = kn_launcher_idle_memory(s->launcher, w->index);
 	kn_publish_forget(e);

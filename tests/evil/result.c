@@ -95,6 +95,9 @@ RESULT(huge, r->begun_ns = 0; r->ended_ns = UINT64_MAX; r->user_us = UINT64_MAX;
 RESULT(errno, r->step = KN_EXEC_CELL; r->sys = UINT32_MAX)
 /* Of its own task it may say so; it costs that task and no other. */
 RESULT(hard, r->cause = KN_CAUSE_HARD)
+/* Of what was asked for by request somebody else knows. */
+RESULT(cancelled, r->cause = KN_CAUSE_CANCEL)
+RESULT(stopped, r->cause = KN_CAUSE_STOP)
 
 const struct evil_lie evil_result_lies[] = {
 	{ "head-kind", EVIL_SERVE, tell_head_kind },
@@ -124,5 +127,7 @@ const struct evil_lie evil_result_lies[] = {
 	{ "result-huge", EVIL_SERVE, tell_result_huge },
 	{ "result-errno", EVIL_SERVE, tell_result_errno },
 	{ "result-other-cause", EVIL_SERVE, tell_result_hard },
+	{ "result-cancelled", EVIL_SERVE, tell_result_cancelled },
+	{ "result-stopped", EVIL_SERVE, tell_result_stopped },
 	{ NULL, EVIL_START, NULL },
 };

@@ -112,6 +112,8 @@ LIES = {
     "result-huge": ("field=", LOST),
     "result-errno": ("field=sys", LOST),
     "result-other-cause": ("", ("timeout",)),
+    "result-cancelled": (r"field=(result|stub)\.cause", LOST),
+    "result-stopped": (r"field=(result|stub)\.cause", LOST),
     # the socket
     "boot-fail-late": (SOCKET + "type", LOST),
     "orders-the-supervisor": (SOCKET + "type", LOST),

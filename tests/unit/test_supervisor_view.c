@@ -1,6 +1,8 @@
 /* tests/unit/test_supervisor_view.c: a worker that lies in its slice, in each way it
  * can: the first lie is named, and nothing after it is believed.
  */
+#include <errno.h>
+
 #include "tests/unit/supervisor_test.h"
 
 static struct kn_slot_head
@@ -88,6 +90,69 @@ an_honest_result_is_fed_after_its_claim(void **state)
 	assert_int_equal(w->outstanding, 0);
 }
 
+static const struct kn_event *
+fed_result(void)
+{
+	const struct kn_queue *q = &s->events;
+
+	for (uint32_t k = 0; k < q->n; k++)
+		if (q->v[(q->at + k) % q->cap].type == KN_EV_RESULT)
+			return &q->v[(q->at + k) % q->cap];
+	return NULL;
+}
+
+/* Not where its input is gone: the second attempt would end well, of nothing. */
+static void
+fail_a_cell(bool input_used)
+{
+	struct kn_job_result r = good_result();
+	struct kn_entry *e;
+
+	w->ready = true;
+	e = hand_out(0, 5);
+	claim(e);
+	e->input_used = input_used;
+	r.step = KN_EXEC_CELL;
+	r.sys = EAGAIN;
+	say(head_of(0, 5), &r);
+	kn_view_look(w);
+	assert_null(w->bad);
+	assert_non_null(fed_result());
+	assert_int_equal(fed_result()->infra_fail, !input_used);
+}
+
+static void
+a_cell_that_failed_is_tried_again(void **state)
+{
+	(void)state;
+	fail_a_cell(false);
+}
+
+static void
+but_not_once_its_input_is_used(void **state)
+{
+	(void)state;
+	fail_a_cell(true);
+}
+
+static void
+ended_by_request_is_believed_where_it_was_requested(void **state)
+{
+	struct kn_job_result r = good_result();
+	struct kn_entry *e;
+
+	(void)state;
+	w->ready = true;
+	e = hand_out(0, 5);
+	claim(e);
+	e->told_to_end = true;
+	r.cause = KN_CAUSE_CANCEL;
+	say(head_of(0, 5), &r);
+	kn_view_look(w);
+	assert_null(w->bad);
+	assert_true(was_fed(KN_EV_RESULT, 0, 5));
+}
+
 /* Times a worker tells are held within what the supervisor saw itself. */
 static void
 times_are_held_between_publication_and_now(void **state)
@@ -143,6 +208,8 @@ a_begun_word_is_believed_within_bounds_only(void **state)
 		expect_violation(field); \
 	}
 
+LIE(a_cancel_that_nobody_asked_for, "result.cause", r.cause = KN_CAUSE_CANCEL)
+LIE(a_stop_that_nobody_asked_for, "result.cause", r.cause = KN_CAUSE_STOP)
 LIE(a_result_of_a_task_never_handed_out, "result.task", h.task = 1)
 LIE(a_result_beyond_the_table, "result.task", h.task = 0xfffffff0)
 LIE(a_result_of_another_attempt, "result.task", h.gen = 4)
@@ -359,6 +426,11 @@ main(void)
 #define VIEW(t) cmocka_unit_test_setup_teardown(t, start, stop)
 	const struct CMUnitTest tests[] = {
 		VIEW(an_honest_result_is_fed_after_its_claim),
+		VIEW(a_cell_that_failed_is_tried_again),
+		VIEW(but_not_once_its_input_is_used),
+		VIEW(ended_by_request_is_believed_where_it_was_requested),
+		VIEW(a_cancel_that_nobody_asked_for),
+		VIEW(a_stop_that_nobody_asked_for),
 		VIEW(times_are_held_between_publication_and_now),
 		VIEW(a_begun_word_is_believed_within_bounds_only),
 		VIEW(a_result_of_a_task_never_handed_out),
