@@ -14,7 +14,7 @@
 #include "ipc/err.h"
 #include "ipc/fd.h"
 
-enum { DEPTH_MAX = 100 };
+enum { DEPTH_MAX = 100, TEMPS_MAX = 65536 /* names tried for one file */ };
 
 static int
 open_as(int root, const char *rel, uint64_t flags, uint64_t mode, uint64_t resolve)
@@ -125,21 +125,33 @@ copy_all(int from, int to, uint64_t max)
 	}
 }
 
+/* A process that was killed over a copy leaves its file behind, and in a container the
+ * next one has the same number: a name that exists is passed over, not an error. */
+static int
+make_temp(int dir, char *name, size_t n)
+{
+	static unsigned serial;
+	int fd = -1;
+
+	for (int tries = 0; tries < TEMPS_MAX; tries++) {
+		snprintf(name, n, ".knit-%ld-%u.tmp", (long)getpid(), serial++);
+		fd = open_below(dir, name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+		if (fd >= 0 || errno != EEXIST)
+			break;
+	}
+	return fd;
+}
+
 static int
 write_in(int dir, const char *last, int from, uint64_t max, uint32_t mode, bool replace)
 {
-	static unsigned serial;
 	char temp[64];
-	const char *name = last;
-	KN_OWN_FD int fd = -1;
+	const char *name = replace ? temp : last;
+	KN_OWN_FD int fd =
+	    replace ? make_temp(dir, temp, sizeof temp)
+		    : open_below(dir, name, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	int no;
 
-	if (replace) {
-		snprintf(
-		    temp, sizeof temp, ".knit-%ld-%u.tmp", (long)getpid(), serial++);
-		name = temp;
-	}
-	fd = open_below(dir, name, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	if (fd < 0)
 		return -1;
 	if (copy_all(from, fd, max) == 0 && fchmod(fd, mode & 0777) == 0 &&

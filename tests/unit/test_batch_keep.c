@@ -117,6 +117,36 @@ a_directory_of_the_callers_is_not_swept_nor_removed(void **state)
 	rmdir(below("knit-keep-dead"));
 }
 
+/* As a container's first process has the number of the one before. */
+static void
+what_a_killed_one_of_the_same_number_left_is_in_nobodys_way(void **state)
+{
+	KN_OWN_FD int fd = kn_fd_sealed("kept", "data", 4, 0, &err), got = -1;
+	char name[64];
+	struct kn_keep *k;
+	uint32_t mode;
+
+	(void)state;
+	assert_int_equal(kn_keep_open(below("mine"), &k, &err), 0);
+	assert_int_equal(mkdir(below("mine/a"), 0700), 0);
+	for (int i = 0; i < 40; i++) {
+		snprintf(
+		    name, sizeof name, "mine/a/.knit-%ld-%d.tmp", (long)getpid(), i);
+		assert_int_equal(mknod(below(name), S_IFREG | 0600, 0), 0);
+	}
+	assert_int_equal(kn_keep_put(k, "a", "x", fd, 100, 0644, &err), 0);
+	assert_int_equal(kn_keep_get(k, "a", "x", &got, &mode, &err), 0);
+	kn_keep_close(k);
+	for (int i = 0; i < 40; i++) {
+		snprintf(
+		    name, sizeof name, "mine/a/.knit-%ld-%d.tmp", (long)getpid(), i);
+		assert_int_equal(unlink(below(name)), 0);
+	}
+	assert_int_equal(unlink(below("mine/a/x")), 0);
+	assert_int_equal(rmdir(below("mine/a")), 0);
+	assert_int_equal(rmdir(below("mine")), 0);
+}
+
 int
 main(void)
 {
@@ -124,6 +154,8 @@ main(void)
 		cmocka_unit_test(what_is_kept_is_gone_after_the_close),
 		cmocka_unit_test(the_next_start_removes_what_a_killed_one_left),
 		cmocka_unit_test(a_directory_of_the_callers_is_not_swept_nor_removed),
+		cmocka_unit_test(
+		    what_a_killed_one_of_the_same_number_left_is_in_nobodys_way),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
