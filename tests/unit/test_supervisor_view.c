@@ -278,6 +278,30 @@ claims_taken_for_granted_are_looked_at_later(void **state)
 	assert_string_equal(w->bad, "result.claimed");
 }
 
+/* Its master comes by the socket before the result, or what the task wrote is not
+ * heard. */
+static void
+a_result_without_its_terminal(void **state)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct kn_job_result r;
+	struct kn_err e;
+
+	(void)state;
+	task.stdio = KN_STDIO_RELAY;
+	task.pty = true;
+	task.streams[0] = task.streams[1] = task.streams[2] = null;
+	s->entry[0].task = &task;
+	assert_int_equal(kn_relay_open(s, &s->entry[0], &e), 0);
+	prepare();
+	r = good_result();
+	r.step = KN_EXEC_STARTED;
+	say(head_of(0, 5), &r);
+	expect_violation("result.terminal");
+	kn_relay_close(s);
+	close(null);
+}
+
 static void
 a_second_result(void **state)
 {
@@ -453,6 +477,7 @@ main(void)
 		VIEW(a_truncated_record),
 		VIEW(a_result_before_the_claim),
 		VIEW(claims_taken_for_granted_are_looked_at_later),
+		VIEW(a_result_without_its_terminal),
 		VIEW(a_second_result),
 		VIEW(a_result_before_it_is_ready),
 		VIEW(a_claim_of_what_was_never_offered),
