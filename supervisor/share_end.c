@@ -115,6 +115,8 @@ kn_share_ready(struct kn_wk *w)
 	struct kn_offer *o = &b->offer;
 	uint32_t c = w->index - b->first, task[KN_HELD_MAX], gen[KN_HELD_MAX], n;
 
+	b->homes |= 1u << c; /* what lies there was published while it could not be
+				woken, and it may sleep */
 	n = o->held_n[c];
 	for (uint32_t i = 0; i < n; i++) {
 		task[i] = o->held[c][i].task;

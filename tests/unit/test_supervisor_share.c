@@ -1,0 +1,154 @@
+/* tests/unit/test_supervisor_share.c: shared submit: calls in a bank whose claimants
+ * are played by the test. The core is not asked: what it would be told stays in the
+ * queues.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ipc/claim.h"
+#include "ipc/clock.h"
+#include "supervisor/inner.h"
+
+enum { WORKERS = 3, TASKS = 40, QUEUE = 64, AREA = 64 * 1024, LONG = 8000 };
+
+static struct kn_sup *s;
+static struct kn_share_bank *bank;
+static struct kn_policy policy;
+static struct kn_module module;
+static struct kn_task small, big;
+static char *names[] = { NULL, (char[]){ "f" } };
+static char bytes[LONG];
+static uint32_t gen;
+
+static int
+start(void **state)
+{
+	static const uint8_t id[16] = "the-pool-of-test";
+	const struct kn_pool_config c = { .worker_n = WORKERS, .task_max = TASKS };
+	struct kn_layout l;
+	struct kn_err e;
+
+	(void)state;
+	memset(&policy, 0, sizeof policy);
+	policy.payload_area = AREA;
+	module = (struct kn_module){ .name = names, .name_n = 2, .name_room = 2 };
+	small = (struct kn_task){ .call.fn = 1,
+		.call.arg = { .type = KN_TYPE_BYTES, .bytes = bytes, .n = 10 } };
+	big = small;
+	big.call.arg.n = LONG;
+	s = calloc(1, sizeof *s);
+	s->policy = &policy;
+	s->module = &module;
+	s->steal = KN_STEAL_SHARED;
+	s->trace.fd = -1;
+	s->pumping = true; /* events are queued, and nobody steps */
+	s->task_max = TASKS;
+	s->worker_n = WORKERS;
+	s->pool = kn_pool_init(calloc(1, kn_pool_bytes(&c)), &c);
+	s->events.cap = s->replies.cap = QUEUE;
+	s->events.v = calloc(QUEUE, sizeof(struct kn_event));
+	s->replies.v = calloc(QUEUE, sizeof(struct kn_event));
+	s->wk = calloc(WORKERS, sizeof *s->wk);
+	s->entry = calloc(TASKS, sizeof *s->entry);
+	for (uint32_t i = 0; i < TASKS; i++)
+		s->entry[i] = (struct kn_entry){ .sup = s, .index = i, .worker = -1 };
+	if (kn_layout_of(2 * WORKERS, AREA, AREA, &l) < 0 ||
+	    kn_share_lay_out(s, &l, &e) < 0 ||
+	    kn_arena_open(&s->arena, &l, id, &e) < 0 || kn_share_open(s, &e) < 0 ||
+	    kn_loop_open(&s->loop, &e) < 0)
+		return -1;
+	bank = &s->share->bank[0];
+	gen = 0;
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	kn_share_close(s);
+	kn_loop_close(&s->loop);
+	kn_arena_close(&s->arena);
+	free(s->pool);
+	free(s->events.v);
+	free(s->replies.v);
+	free(s->wk);
+	free(s->entry);
+	free(s);
+	return 0;
+}
+
+static struct kn_wk *
+join(uint32_t i, bool ready)
+{
+	struct kn_wk *w = &s->wk[i];
+
+	*w = (struct kn_wk){ .sup = s, .index = i, .incarnation = 7, .live = true };
+	w->lw = (struct kn_launched)KN_LAUNCHED_NONE;
+	kn_arena_slice(&s->arena, kn_resident_slice(s, i), &w->slice);
+	kn_share_join(w);
+	w->ready = ready;
+	return w;
+}
+
+static struct kn_entry *
+publish(struct kn_wk *w, uint32_t i, struct kn_task *t)
+{
+	struct kn_entry *e = &s->entry[i];
+
+	e->task = t;
+	e->gen = ++gen;
+	e->serial = i;
+	e->claimed = false;
+	assert_true(kn_share_publish(w, e));
+	return e;
+}
+
+/* ---- who comes ---- */
+
+static void
+who_gets_ready_is_woken_for_what_was_offered_before(void **state)
+{
+	struct kn_wk *first = join(0, true), *late = join(1, false);
+
+	(void)state;
+	publish(first, 0, &small);
+	publish(first, 1, &small);
+	kn_share_flush(s);
+	assert_true(first->to_wake);
+	assert_false(late->to_wake); /* its answer to the ping is still to be read */
+	late->ready = true;
+	kn_share_ready(late);
+	kn_share_flush(s);
+	assert_true(late->to_wake);
+}
+
+static void
+who_gets_ready_is_not_woken_for_nothing(void **state)
+{
+	struct kn_wk *w = join(0, true);
+
+	(void)state;
+	kn_share_ready(w);
+	kn_share_flush(s);
+	assert_false(w->to_wake);
+}
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+		    who_gets_ready_is_woken_for_what_was_offered_before, start, stop),
+		cmocka_unit_test_setup_teardown(
+		    who_gets_ready_is_not_woken_for_nothing, start, stop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
