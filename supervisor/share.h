@@ -42,7 +42,7 @@ struct kn_share_bank {
 struct kn_share {
 	enum kn_claim_how how;
 	uint32_t width, bank_n, bank_size;
-	bool again; /* somebody waits to be gone */
+	bool again; /* somebody was to be gone in this round, and could not */
 	int ro_fd;  /* the arena, for reading only: what claimants map */
 	struct kn_share_bank bank[];
 };

@@ -371,7 +371,6 @@ kn_share_timer(struct kn_sup *s, uint64_t now_ns)
 {
 	uint64_t core = kn_pool_deadline(s->pool);
 
-	s->share->again = false;
 	for (uint32_t i = 0; i < s->share->bank_n; i++) {
 		struct kn_share_bank *b = &s->share->bank[i];
 

@@ -345,7 +345,8 @@ kn_view_finish(struct kn_wk *w, bool keep)
 	if (s->module) {
 		kn_view_look_claims(w);
 		kn_view_tell_claims(w);
-		kn_resident_answer(w);
+		if (!s->share || w->joined) /* once, however often it tries to go */
+			kn_resident_answer(w);
 	}
 	claim_used_input(w);
 	kn_view_tell_bad(w);

@@ -171,6 +171,8 @@ look_at_workers(struct kn_sup *s)
 static void
 look_for_gone(struct kn_sup *s, uint64_t now)
 {
+	if (s->share)
+		s->share->again = false;
 	for (uint32_t i = 0; i < s->worker_n; i++)
 		kn_view_gone(&s->wk[i], now);
 }

@@ -140,6 +140,29 @@ who_gets_ready_is_not_woken_for_nothing(void **state)
 	assert_false(w->to_wake);
 }
 
+/* ---- who goes ---- */
+
+/* The region of what lies in its lane is wanted by another just then. */
+static void
+who_could_not_go_is_asked_again_soon(void **state)
+{
+	struct kn_wk *goes = join(0, true), *busy = join(1, true);
+	struct kn_entry *e = publish(goes, 0, &small);
+	uint64_t now = kn_clock_now(), due;
+
+	(void)state;
+	kn_share_flush(s);
+	*kn_bank_word(&bank->offer.bank, busy->index) =
+	    kn_word(1u << (uint32_t)e->slot / s->share->width, 0);
+	assert_false(kn_share_leave(goes));
+	kn_share_timer(s, now); /* of the same round */
+	due = kn_share_due(s, now);
+	assert_true(due > now && due <= now + 10 * KN_MS_NS);
+	*kn_bank_word(&bank->offer.bank, busy->index) = 0;
+	assert_true(kn_share_leave(goes));
+	assert_int_equal(e->state, KN_ENTRY_KNOWN);
+}
+
 int
 main(void)
 {
@@ -148,6 +171,8 @@ main(void)
 		    who_gets_ready_is_woken_for_what_was_offered_before, start, stop),
 		cmocka_unit_test_setup_teardown(
 		    who_gets_ready_is_not_woken_for_nothing, start, stop),
+		cmocka_unit_test_setup_teardown(
+		    who_could_not_go_is_asked_again_soon, start, stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
