@@ -148,7 +148,8 @@ void kn_mod_serve_shared(struct kn_mod *m);
 /* Nothing can go on: say so on standard error and end the process. */
 _Noreturn void kn_mod_die(const char *what) __attribute__((cold));
 /* Let some time pass until there is room in the lane or the area: the supervisor is
- * behind. Ends the process when told to stop. `round` counts from 0. */
+ * behind. Ends the process when told to stop, unless it claims from a bank. `round`
+ * counts from 0. */
 void kn_mod_wait_for_room(struct kn_mod *m, unsigned round);
 
 /* ---- errors ---- */

@@ -22,6 +22,20 @@ for how in off brokered shared; do
 	    "{'too-large True'}" "$how: more than its cap, and more than the area: KNT_ERROR_3"
 done
 
+# Results that wait for room while their worker is told to stop, which in a bank it may be at
+# any time: what it has claimed is answered first.
+n=2000
+[ "${KNIT_SLOW:-1}" = 1 ] || n=300
+"$PY" - $n >"$T/tasks" <<'X'
+import json, sys
+for i in range(int(sys.argv[1])):
+    print(json.dumps({"id": str(i), "call": "make", "value": 8000}))
+X
+ks run --quiet --module "$M/basic.so" --workers 8 --steal shared --set /pool/recycle/tasks=30 \
+    --set /payload/area=64K --set /payload/max=8K --tasks "$T/tasks"
+is "$rc $(js "$T/out" 'len(L), len(by), {r["verdict"] + " " + str(r["error"]) for r in L if r["verdict"] != "ok" or r["attempt"] != 1}')" \
+    "0 ($n, $n, set())" "shared: a worker that is recycled while its results have no room answers them all"
+
 # ---- the supervisor's memory ----
 cat >"$T/starve.py" <<'X'
 import json, os, resource, subprocess, sys

@@ -14,6 +14,7 @@
 #include "ipc/clock.h"
 #include "ipc/control.h"
 #include "ipc/lane.h"
+#include "ipc/offer.h"
 #include "ipc/park.h"
 #include "ipc/payload.h"
 
@@ -46,6 +47,7 @@ struct resident {
 	bool reaped;
 	int status;
 	uint32_t next;
+	struct kn_offer offer; /* of a bank: calls go there and not to its lane */
 	uint8_t result[9 << 20];
 };
 
@@ -54,19 +56,20 @@ struct resident_opts {
 	const char *init;
 	uint64_t payload_max, area;
 	uint32_t spin_us;
+	bool shared; /* claims from a bank, as the only one of it */
 };
 
 static void
-resident_exec(int image, int arena, int bell, int record, int err)
+resident_exec(const int fds[5], int err)
 {
-	int from[4] = { image, arena, bell, record };
+	int from[5];
 
 	child_defaults();
 	alarm(0);
-	for (int i = 0; i < 4; i++)
-		from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 64);
+	for (int i = 0; i < 5; i++)
+		from[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 64);
 	dup2(err, 2);
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 5; i++)
 		dup3(from[i], 3 + i, i == 0 ? O_CLOEXEC : 0);
 	execl("/proc/self/fd/3", "knit-worker-module", (char *)NULL);
 	_exit(99);
@@ -81,13 +84,19 @@ resident_start(struct resident *r, const struct resident_opts *o)
 		.module = o->module ? o->module : module_path("basic.so"),
 		.init = o->init ? o->init : "" };
 	struct kn_layout l;
-	int image, record = -1, err[2];
+	int image, record = -1, region = -1, err[2];
+	struct kn_bank bank;
 	struct kn_err e;
 
 	memset(r, 0, offsetof(struct resident, result));
 	assert_int_equal(kn_layout_of(2, o->area ? o->area : 64 << 20,
 			     o->area ? o->area : 64 << 20, &l),
 	    0);
+	if (o->shared) {
+		assert_int_equal(kn_layout_share(&l, 1, 64 << 10), 0);
+		rec.claim = KN_CLAIM_DEKKER;
+		rec.region_lanes = kn_claim_width(1, 0);
+	}
 	memcpy(rec.pool_id, pool_id, sizeof rec.pool_id);
 	rec.layout = l;
 	assert_int_equal(kn_arena_open(&r->arena, &l, pool_id, &e), 0);
@@ -95,6 +104,14 @@ resident_start(struct resident *r, const struct resident_opts *o)
 	kn_submit_init(&r->tx);
 	kn_payload_init(&r->pay, l.submit_area_bytes);
 	r->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (o->shared) {
+		kn_arena_bank(&r->arena, 0, &bank);
+		assert_int_equal(
+		    kn_offer_init(&r->offer, &bank, KN_CLAIM_DEKKER, rec.region_lanes),
+		    0);
+		kn_offer_join(&r->offer, 0);
+		assert_int_equal(kn_arena_readonly(&r->arena, &region, &e), 0);
+	}
 	assert_int_equal(kn_resident_seal(&rec, &record, &e), 0);
 	image = kn_fd_sealed("image", kn_module_image,
 	    (size_t)(kn_module_image_end - kn_module_image), 1, &e);
@@ -104,9 +121,12 @@ resident_start(struct resident *r, const struct resident_opts *o)
 	r->pid = fork();
 	assert_true(r->pid >= 0);
 	if (r->pid == 0)
-		resident_exec(image, r->arena.fd, r->bell, record, err[1]);
+		resident_exec(
+		    (int[5]){ image, r->arena.fd, r->bell, record, region }, err[1]);
 	close(image);
 	close(record);
+	if (region >= 0)
+		close(region);
 	close(err[1]);
 }
 

@@ -158,6 +158,79 @@ a_stop_is_obeyed_where_no_result_has_room(void **state)
 	assert_true(kn_control_stop_acked(R.slice.control));
 }
 
+static int
+start_in_bank(void **state)
+{
+	const struct resident_opts o = { .shared = true };
+
+	(void)state;
+	resident_start(&R, &o);
+	assert_int_equal(resident_ping(&R).kind, KN_REQ_PING);
+	return 0;
+}
+
+/* As many calls as have room. */
+static void
+offer(void)
+{
+	int slot;
+
+	while ((slot = kn_offer_slot(&R.offer)) >= 0) {
+		const struct kn_slot_head h = { .kind = KN_REQ_CALL,
+			.task = R.next++,
+			.gen = 1,
+			.area = KN_AREA_INLINE,
+			.payload_len = 7,
+			.name_n = 7,
+			.fn = 1,
+			.type = KN_TYPE_NULL,
+			.abort = KN_NO_ABORT };
+
+		kn_offer_put(&R.offer, slot, &h, "nothing");
+	}
+	kn_offer_publish(&R.offer);
+	resident_wake(&R);
+}
+
+static int
+taken(void)
+{
+	struct kn_taken out[KN_SLOTS];
+	int n = kn_offer_poll(&R.offer, out);
+
+	assert_int_equal(R.offer.liars, 0);
+	return n;
+}
+
+/* Told while it waits for room: what it has claimed may not be lost, nor run again. */
+static void
+a_stop_in_a_bank_lets_each_claimed_call_be_answered(void **state)
+{
+	uint64_t until = kn_clock_now() + 60 * KN_S_NS;
+	int claimed = 0, answered = 0;
+	struct kn_slot_head h;
+
+	(void)state;
+	while (claimed <= KN_SLOTS) {
+		offer();
+		poll(NULL, 0, 1);
+		claimed += taken();
+		assert_true(kn_clock_now() < until);
+	}
+	kn_control_stop(R.slice.control);
+	resident_wake(&R);
+	poll(NULL, 0, 100); /* it may do something wrong in that time */
+	assert_false(kn_control_stop_acked(R.slice.control));
+	for (; resident_answer(&R, &h); answered++) {
+		assert_int_equal(h.type, KN_TYPE_NULL);
+		assert_int_equal(
+		    kn_offer_answer(&R.offer, 0, h.task, 1), KN_ANSWER_ACCEPT);
+	}
+	assert_int_equal(resident_status(&R), 0);
+	assert_int_equal(answered, claimed + taken());
+	assert_true(kn_control_stop_acked(R.slice.control));
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
 
 int
@@ -169,6 +242,9 @@ main(void)
 		CASE(pages_of_long_results_are_given_back),
 		CASE(a_stop_is_acknowledged_and_obeyed),
 		CASE(a_stop_is_obeyed_where_no_result_has_room),
+		cmocka_unit_test_setup_teardown(
+		    a_stop_in_a_bank_lets_each_claimed_call_be_answered, start_in_bank,
+		    stop),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
