@@ -317,6 +317,13 @@ kn_return_publish(struct kn_return_tx *r, const struct kn_slice *sl,
 	return true;
 }
 
+bool
+kn_return_is_taken(struct kn_return_tx *r, const struct kn_slice *sl)
+{
+	r->retired = kn_shm_load32_acquire(&sl->control->return_retired); /* R4 */
+	return r->published == r->retired;
+}
+
 uint32_t
 kn_return_pending(const struct kn_return_rx *r, const struct kn_slice *sl)
 {

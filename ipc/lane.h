@@ -92,6 +92,8 @@ struct kn_return_tx { /* starts as all zero */
 /* Publish; false if all 32 slots are busy (the supervisor is behind). */
 bool kn_return_publish(struct kn_return_tx *r, const struct kn_slice *sl,
     const struct kn_slot_head *head, const void *inline_bytes);
+/* Whether the supervisor has taken all that was published. */
+bool kn_return_is_taken(struct kn_return_tx *r, const struct kn_slice *sl);
 
 /* ---- return lane, supervisor side ---- */
 struct kn_return_rx { /* starts as all zero */

@@ -96,7 +96,8 @@ struct kn_control {
 	 * If the worker dies before R1 the result is lost: worker-lost. */
 	KN_WORD32(return_published);
 	/* return_retired: writer supervisor, reader worker. Toggle bits.
-	 * R3 kn_return_retire store release <-> R4 kn_return_publish load acquire.
+	 * R3 kn_return_retire store release <-> R4 kn_return_publish load acquire,
+	 * kn_return_is_taken likewise.
 	 * If the supervisor dies before R3 the slot stays busy and nobody is left to
 	 * mind. */
 	KN_WORD32(return_retired);

@@ -18,8 +18,6 @@
 enum {
 	ROOM_BYTES = 16 * 1024,	 /* to decode a job of ordinary size */
 	LARGE_BYTES = 64 * 1024, /* a payload whose pages are given back */
-	REST_MS = 600,		 /* less than claim_ms, by which the next task is due */
-	REST_FILES_MS = 30000,
 };
 #define KILL_AGAIN_NS (10 * KN_MS_NS)
 /* Init runs within a few milliseconds even among a hundred spinning processes. */
@@ -389,5 +387,5 @@ kn_run(struct kn_stub *s, const struct kn_slot_head *head,
 	kn_fresh_check(s->fresh, r->shared);
 	if ((s->flags & KN_BOOT_NEW_IPC) && kn_ipcns_renew(&s->ipcns) < 0)
 		kn_serve_abandon(s);
-	kn_serve_rest(s, r->res.file_n ? REST_FILES_MS : REST_MS);
+	kn_serve_rest(s, r->res.file_n > 0);
 }

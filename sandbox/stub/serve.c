@@ -21,6 +21,7 @@ enum {
 	LANE_FULL_MS = 1,
 	REST_FIRST_NS = 100 * 1000, /* between looks at a cgroup; doubles each time */
 	REST_MOST_NS = 2 * 1000 * 1000,
+	REST_MS = 600, /* less than claim_ms, by which the next task is due */
 };
 
 static void
@@ -191,17 +192,25 @@ take_next(struct kn_stub *s)
 }
 
 void
-kn_serve_rest(struct kn_stub *s, uint64_t most_ms)
+kn_serve_rest(struct kn_stub *s, bool gave_files)
 {
-	uint64_t now = kn_clock_now(), until = kn_clock_after_ms(now, most_ms);
+	uint64_t until = kn_clock_after_ms(kn_clock_now(), REST_MS);
 	struct pollfd p = { .fd = s->sock, .events = POLLIN };
 	struct kn_order none = { KN_CAUSE_NONE, 0 };
+	long ns = REST_FIRST_NS;
 
-	for (long ns = REST_FIRST_NS;
-	     !kn_cg_at_rest(&s->cg) && now < until && !kn_serve_stopping(s);
-	     now = kn_clock_now()) {
+	while (!kn_cg_at_rest(&s->cg) && !kn_serve_stopping(s)) {
 		struct timespec t = { 0, ns };
+		uint64_t now = kn_clock_now();
 
+		/* It cannot have read them, and its claim_ms has not begun. */
+		if (gave_files && !kn_return_is_taken(&s->tx, &s->slice))
+			until = kn_clock_after_ms(now, REST_MS);
+		/* A new worker has a new cgroup. What waits here goes to that one. */
+		if (now >= until && gave_files)
+			kn_serve_abandon(s);
+		if (now >= until)
+			return;
 		if (kn_sys_ppoll(&p, 1, &t) > 0)
 			kn_serve_message(s, false, 0, 0, &none);
 		ns = 2 * ns < REST_MOST_NS ? 2 * ns : REST_MOST_NS;

@@ -97,9 +97,10 @@ bool kn_serve_stopping(struct kn_stub *s);
 void kn_serve_answer(
     struct kn_stub *s, const struct kn_slot_head *head, const void *bytes);
 /* Before the next task: wait until the memory of the last one is not charged any more.
- * The kernel needs some milliseconds for what it left; the supervisor as long as it
- * takes to read the files that were handed over. */
-void kn_serve_rest(struct kn_stub *s, uint64_t most_ms);
+ * The kernel needs some milliseconds for what it left. Files that were handed over stay
+ * charged while anybody has them open: if that goes on after the answer was taken, the
+ * stub ends, since the next task would be killed for them. */
+void kn_serve_rest(struct kn_stub *s, bool gave_files);
 /* Kill everything and exit: nobody is left to answer to. */
 _Noreturn void kn_serve_abandon(struct kn_stub *s);
 

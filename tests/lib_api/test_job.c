@@ -83,6 +83,29 @@ files_come_back_by_descriptor(void **state)
 	knit_job_free(job); /* after its pool */
 }
 
+/* What is held open of the first one's files is charged where the second one runs. */
+static void
+the_next_job_does_not_pay_for_files_that_are_held(void **state)
+{
+	struct knit_job *first = sh("head -c 15728640 /dev/zero >f"), *next;
+	struct knit_pool *p;
+
+	(void)state;
+	OK(knit_policy_set(policy, "/limits/task/memory", "\"40M\"", &err));
+	OK(knit_policy_set(policy, "/timeouts/claim_ms", "60000", &err));
+	p = pool_of(1, 0);
+	knit_job_collect(first, "f");
+	is(finish(submit(p, first)), KNIT_OK);
+	assert_int_equal(
+	    knit_outcome_file(knit_job_outcome(first), 0)->bytes, 15728640);
+	next = submit(p, sh("head -c 31457280 /dev/zero >g"));
+	is(finish(next), KNIT_OK);
+	assert_int_equal(knit_job_outcome(next)->attempt, 1);
+	knit_job_free(next);
+	knit_job_free(first);
+	assert_int_equal(knit_pool_close(p), 0);
+}
+
 static void
 calls_that_were_refused_are_told(void **state)
 {
@@ -288,6 +311,7 @@ main(void)
 		TEST(a_command_is_run_and_says_how_it_ended),
 		TEST(stdin_environment_files_and_directory_reach_it),
 		TEST(files_come_back_by_descriptor),
+		TEST(the_next_job_does_not_pay_for_files_that_are_held),
 		TEST(calls_that_were_refused_are_told),
 		TEST(limits_hold_and_may_only_be_tighter),
 		TEST(a_setter_refuses_by_name_and_the_submission_repeats_it),
