@@ -310,9 +310,12 @@ t_mounts() {
 	cut -d' ' -f4- /proc/self/mountinfo | grep -v -e ' - \(tracefs\|autofs\) ' \
 		-e ' /[a-z/.]*/containers/storage/overlay ' | sort
 }
-# Folders of our own runs below the cgroup tree: knit-POOL-PID-....
+# Folders of our own runs below the cgroup tree: knit-POOL-PID-.... (Pids come again: an
+# ordinary user's are not those of root's runs beside.)
 t_cgroups() {
-	find /sys/fs/cgroup -type d -name 'knit-*' -prune 2>/dev/null | while read -r d; do
+	[ -n "$root" ] && t_whose='' || t_whose="-user $(id -u)"
+	# shellcheck disable=SC2086
+	find /sys/fs/cgroup -type d -name 'knit-*' $t_whose -prune 2>/dev/null | while read -r d; do
 		grep -qx "$(echo "${d##*/}" | cut -d- -f3)" "$T/pids" && echo "$d"
 	done | sort
 }
