@@ -23,6 +23,7 @@
 #include "ipc/err.h"
 #include "sandbox/stub/egress.h"
 #include "sandbox/stub/nest.h"
+#include "sandbox/stub/send.h"
 #include "sandbox/stub/stub.h"
 #include "sandbox/stub/sys.h"
 
@@ -300,7 +301,7 @@ static int
 hand_over(const struct kn_stub *s, int listener)
 {
 	const struct kn_msg m = { .type = KN_MSG_LISTENER };
-	int r = kn_fd_send(s->sock, &m, sizeof m, &listener, 1, 0) < 0 ? -errno : 0;
+	int r = kn_send_fds(s->sock, &m, sizeof m, &listener, 1);
 
 	close(listener);
 	return r;

@@ -15,6 +15,7 @@
 #include "ipc/glob.h"
 #include "sandbox/stub/files.h"
 #include "sandbox/stub/overlay.h"
+#include "sandbox/stub/send.h"
 #include "sandbox/stub/sys.h"
 
 enum {
@@ -68,9 +69,9 @@ flush(struct walk *w)
 	if (b->body.n == 0)
 		return;
 	memcpy(b->bytes, &m, sizeof m);
-	if (w->dead == 0 &&
-	    kn_fd_send(w->sock, b->bytes, sizeof m + b->body.n, b->fds, b->fd_n, 0) < 0)
-		w->dead = -errno;
+	if (w->dead == 0)
+		w->dead = kn_send_fds(
+		    w->sock, b->bytes, sizeof m + b->body.n, b->fds, b->fd_n);
 	for (int i = 0; i < b->fd_n; i++)
 		kn_sys_close(b->fds[i]);
 	b->fd_n = 0;

@@ -2,12 +2,11 @@
 #include "sandbox/stub/egress.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "ipc/control.h"
-#include "ipc/fd.h"
+#include "sandbox/stub/send.h"
 #include "sandbox/stub/sys.h"
 
 enum { BACKLOG = 128 };
@@ -28,8 +27,8 @@ kn_egress_hand_over(int sock)
 	r = KN_SYS3(SYS_bind, fd, &at, sizeof at);
 	if (r == 0)
 		r = KN_SYS2(SYS_listen, fd, BACKLOG);
-	if (r == 0 && kn_fd_send(sock, &m, sizeof m, &fd, 1, 0) < 0)
-		r = -errno;
+	if (r == 0)
+		r = kn_send_fds(sock, &m, sizeof m, &fd, 1);
 	kn_sys_close(fd);
 	return (int)r;
 }

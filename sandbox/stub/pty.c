@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 
+#include "sandbox/stub/send.h"
 #include "sandbox/stub/stub.h"
 #include "sandbox/stub/sys.h"
 
@@ -48,7 +49,7 @@ kn_pty_give(struct kn_stub *s, const struct kn_slot_head *head, uint16_t rows,
 
 	if (err < 0)
 		return err;
-	if (kn_fd_send(s->sock, &m, sizeof m, &master, 1, 0) < 0)
+	if (kn_send_fds(s->sock, &m, sizeof m, &master, 1) < 0)
 		kn_serve_abandon(s);
 	kn_sys_close(master);
 	return 0;

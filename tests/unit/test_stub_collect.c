@@ -3,6 +3,8 @@
  * supervisor would. */
 #include "tests/unit/ipc_test.h"
 
+#include <pthread.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -10,6 +12,7 @@
 /* The stub's sources are not in the library. */
 #include "ipc/glob.c"
 #include "sandbox/stub/collect.c"
+#include "sandbox/stub/send.c"
 
 enum { ANSWERS_MAX = 400 };
 
@@ -334,6 +337,95 @@ a_deep_tree_ends_the_walk_and_not_the_stub(void **state)
 	assert_int_equal(answer_n, 0);
 }
 
+enum { OTHERS_UID = 64321, LIMIT = 120, FLIGHTS = 3 };
+
+/* Somebody reads, a little later. */
+static void *
+land(void *sock)
+{
+	const struct timespec nap = { 0, 50000000 };
+	int fds[KN_MSG_FDS_MAX], n;
+	char c;
+
+	nanosleep(&nap, NULL);
+	for (int i = 0; i < FLIGHTS; i++) {
+		if (kn_fd_recv(*(int *)sock, &c, 1, fds, KN_MSG_FDS_MAX, &n, 0) < 0)
+			_exit(3);
+		for (int k = 0; k < n; k++)
+			close(fds[k]);
+	}
+	return NULL;
+}
+
+/* As a user without privilege, of whom others have more descriptors on their way than
+ * this process may have open. 0 if the kernel refused one more, and all the same the
+ * files were handed over. */
+static int
+collect_among_others(void)
+{
+	static const char *const keep[] = { "out/1.png" };
+	const struct rlimit low = { LIMIT, LIMIT };
+	struct kn_job j = { .keep = keep, .keep_n = 1 };
+	int others[2], same[KN_MSG_FDS_MAX];
+	uint32_t n = 0;
+	pthread_t t;
+
+	if ((geteuid() == 0 && fchown(root, OTHERS_UID, OTHERS_UID) < 0) ||
+	    (geteuid() == 0 && setresuid(OTHERS_UID, OTHERS_UID, OTHERS_UID) < 0) ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, others) < 0)
+		return 10;
+	for (int i = 0; i < KN_MSG_FDS_MAX; i++)
+		same[i] = 0;
+	for (int i = 0; i < FLIGHTS; i++)
+		if (kn_fd_send(others[0], "", 1, same, KN_MSG_FDS_MAX, 1) < 0)
+			return 11;
+	if (setrlimit(RLIMIT_NOFILE, &low) < 0)
+		return 12;
+	if (kn_fd_send(pair[0], "", 1, same, 1, 1) == 0 || errno != ETOOMANYREFS)
+		return 13;
+	if (pthread_create(&t, NULL, land, &others[1]) != 0)
+		return 14;
+	if (kn_files_collect(root, -1, &j, &wide, pair[0], 7, 3, &n) != 0 || n != 1)
+		return 15;
+	pthread_join(t, NULL);
+	return 0;
+}
+
+static void
+files_come_when_others_have_many_descriptors_on_their_way(void **state)
+{
+	pid_t k = fork();
+	int st = 0;
+
+	(void)state;
+	if (k == 0) {
+		child_defaults();
+		_exit(collect_among_others());
+	}
+	assert_int_equal(waitpid(k, &st, 0), k);
+	assert_int_equal(st, 0);
+	read_answers();
+	assert_int_equal(answer_n, 1);
+	assert_string_equal(answers[0].text, "one");
+}
+
+/* Nobody is left to send to. */
+static void
+files_for_a_supervisor_that_is_gone_are_let_go(void **state)
+{
+	static const char *const keep[] = { "plain.txt" };
+	struct kn_job j = { .keep = keep, .keep_n = 1 };
+	uint32_t n = 0;
+	int before;
+
+	(void)state;
+	kn_fd_close(&pair[1]);
+	before = open_fds();
+	assert_int_equal(
+	    kn_files_collect(root, -1, &j, &wide, pair[0], 7, 3, &n), -EPIPE);
+	assert_int_equal(open_fds(), before);
+}
+
 int
 main(void)
 {
@@ -347,6 +439,8 @@ main(void)
 		T(more_than_the_limit_is_said_once),
 		T(the_total_is_bounded_too),
 		T(a_deep_tree_ends_the_walk_and_not_the_stub),
+		T(files_come_when_others_have_many_descriptors_on_their_way),
+		T(files_for_a_supervisor_that_is_gone_are_let_go),
 	};
 
 	return cmocka_run_group_tests_name("stub/collect", tests, NULL, NULL);
