@@ -110,8 +110,8 @@ int knit_fail_detail(struct knit_call *call, const char *format, ...) KNIT_PRINT
 /* ---- while it runs ---- */
 
 /* Whether the present call should give up: it was cancelled, or its time (task_ms) has
- * passed. Cheap, and may be asked by any thread. What a task returns then is up to it.
- */
+ * passed; false between two calls. Cheap, and may be asked by any thread. What a task
+ * returns then is up to it. */
 bool knit_aborted(void);
 /* CLOCK_MONOTONIC in nanoseconds: the same clock as the supervisor's. */
 uint64_t knit_now_ns(void);

@@ -213,13 +213,18 @@ bool
 knit_aborted(void)
 {
 	struct kn_mod *m = &kn_mod;
-	uint32_t id = kn_shm_load32_acquire(&m->abort.abort_id);      /* U2 */
-	uint64_t until = kn_shm_load64_acquire(&m->abort.give_up_ns); /* U2 */
+	struct kn_mod_abort *a = &m->abort;
+	uint64_t turn = kn_shm_load64_acquire(&a->turn);	/* U2 */
+	uint32_t id = kn_shm_load32_acquire(&a->abort_id);	/* U2 */
+	uint64_t until = kn_shm_load64_acquire(&a->give_up_ns); /* U2 */
+	uint64_t told;
 
 	if (!kn_abort_test(m->abort_words, id) &&
 	    (until == 0 || kn_clock_now() < until))
 		return false;
-	kn_shm_store32_release(&m->abort.gave_up, 1); /* U3 */
+	told = kn_shm_load64_acquire(&a->gave_up);			      /* U4 */
+	while (told < turn && !kn_shm_cas64_acqrel(&a->gave_up, &told, turn)) /* U3 */
+		;
 	return true;
 }
 

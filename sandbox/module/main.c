@@ -19,7 +19,7 @@
 
 enum { RECORD_MAX = 64 << 20, DIED = 70 };
 
-struct kn_mod kn_mod;
+struct kn_mod kn_mod = { .abort.abort_id = KN_NO_ABORT };
 
 void
 kn_mod_die(const char *what)

@@ -64,17 +64,22 @@ struct knit_call {
 };
 
 /* knit_aborted() may be asked by any thread of the module at any time; it needs these.
- * abort_id, give_up_ns: writer the serving thread, readers any thread. 0: no time.
- * U1 run_call store release <-> U2 knit_aborted load acquire. One of them may be of
- * the next call already: a thread that outlives its call asks about another's anyway.
- * A writer that dies takes its readers along. */
+ * turn, abort_id, give_up_ns: which call it is, 1 for the first; the one it looks for
+ * in the bitmap, KN_NO_ABORT between calls; and when its time has passed, 0: never.
+ * Writer the serving thread, readers any thread. U1 begin_turn, end_turn store release
+ * <-> U2 knit_aborted load acquire: who sees the turn sees what is the call's own, or
+ * of one behind it: a thread that outlives its call asks about another's anyway. A
+ * writer that dies takes its readers along. */
 struct kn_mod_abort {
+	uint64_t turn;
 	uint32_t abort_id;
 	uint64_t give_up_ns;
-	/* gave_up: writers any thread, reader the serving one: some thread was told to
-	 * give up. U3 knit_aborted store release <-> U4 kn_mod_answer load acquire. A
-	 * writer that dies takes its reader along. */
-	uint32_t gave_up;
+	/* gave_up: writers any thread, reader the serving one: the last turn in which
+	 * some thread was told to give up. A thread that was slow says so of a call
+	 * that is over, which is no matter of the next one. U3 knit_aborted exchange
+	 * <-> U4 kn_mod_answer load acquire. A writer that dies takes its reader along.
+	 */
+	uint64_t gave_up;
 };
 
 struct kn_mod {

@@ -162,10 +162,9 @@ kn_mod_answer(struct kn_mod *m, struct knit_call *call, uint32_t flags, uint64_t
 		.begun_ns = call->begun_ns,
 	};
 
-	if (kn_shm_load32_acquire(&m->abort.gave_up)) {	      /* U4 */
-		kn_shm_store32_release(&m->abort.gave_up, 0); /* U3 */
+	if (m->abort.turn &&
+	    kn_shm_load64_acquire(&m->abort.gave_up) == m->abort.turn) /* U4 */
 		h.flags |= KN_CALL_GAVE_UP;
-	}
 	if (call->area >= 0) {
 		h.area = (uint32_t)call->area;
 		h.payload_off = (uint32_t)call->off;

@@ -192,6 +192,24 @@ settle(struct kn_mod *m, struct knit_call *call, int r, uint64_t ended_ns)
 	kn_mod_answer_error(m, call, e, 0, ended_ns);
 }
 
+/* What knit_aborted() looks at: a thread that a call has left behind goes on asking,
+ * and what it is told between two calls, or of the one before, is not the next one's.
+ */
+static void
+begin_turn(struct kn_mod_abort *a, uint32_t id, uint64_t give_up_ns)
+{
+	kn_shm_store32_release(&a->abort_id, id);	    /* U1 */
+	kn_shm_store64_release(&a->give_up_ns, give_up_ns); /* U1 */
+	kn_shm_store64_release(&a->turn, a->turn + 1);	    /* U1 */
+}
+
+static void
+end_turn(struct kn_mod_abort *a)
+{
+	kn_shm_store32_release(&a->abort_id, KN_NO_ABORT); /* U1 */
+	kn_shm_store64_release(&a->give_up_ns, 0);	   /* U1 */
+}
+
 static uint64_t
 run_call(struct kn_mod *m, const struct kn_slot *slot, uint64_t now_ns)
 {
@@ -205,12 +223,11 @@ run_call(struct kn_mod *m, const struct kn_slot *slot, uint64_t now_ns)
 	call->arg_n = h->payload_len - h->name_n;
 	call->begun_ns = now_ns;
 	call->fn = m->failed ? NULL : kn_mod_find(m, h, call->arg);
-	kn_shm_store32_release(&m->abort.abort_id, h->abort); /* U1 */
-	kn_shm_store64_release(				      /* U1 */
-	    &m->abort.give_up_ns, kn_clock_after_ms(now_ns, h->soft_ms));
+	begin_turn(&m->abort, h->abort, kn_clock_after_ms(now_ns, h->soft_ms));
 	if (call->fn && call->fn->run)
 		r = call->fn->run(call);
 	ended_ns = kn_clock_now();
+	end_turn(&m->abort);
 	m->long_ns = (call->arg_n + call->n) / BYTES_A_NS;
 	if (m->long_ns > LONG_NS)
 		m->long_ns = LONG_NS;

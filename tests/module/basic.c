@@ -1,4 +1,5 @@
 /* tests/module/basic.c: the tasks that the tests of the resident process call. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -208,6 +209,24 @@ KNIT_TASK(until_aborted)
 	while (!knit_aborted())
 		looks++;
 	return knit_result_i64(call, looks);
+}
+
+static void *
+ask_for_ever(void *none)
+{
+	for (;;)
+		(void)knit_aborted();
+	return none;
+}
+
+/* A thread that goes on when the call is over. */
+KNIT_TASK(keeps_asking)
+{
+	pthread_t t;
+
+	return pthread_create(&t, NULL, ask_for_ever, NULL) == 0
+		   ? 0
+		   : knit_fail(call, "Error", "no thread");
 }
 
 KNIT_TASK(scratch)

@@ -380,6 +380,35 @@ a_call_is_told_when_its_time_has_passed(void **state)
 	assert_true(out.deadline_ns - out.begun_ns >= 30 * KN_MS_NS);
 }
 
+/* By a thread of a call whose time has passed long ago. */
+static void
+what_is_asked_between_calls_is_not_the_next_ones(void **state)
+{
+	struct kn_slot_head h = { .kind = KN_REQ_CALL,
+		.fn = 1,
+		.type = KN_TYPE_NULL,
+		.abort = KN_NO_ABORT },
+			    out;
+
+	(void)state;
+	resident_call(&R, 2, "keeps_asking", KN_TYPE_NULL, NULL, 0);
+	for (int i = 0; i < 20; i++) {
+		h.task = R.next++;
+		h.soft_ms =
+		    1; /* of one that is over before, mostly, or does not mind */
+		resident_publish(&R, h, "nothing", NULL, 0);
+		resident_wake(&R);
+		assert_true(resident_answer(&R, &out));
+		poll(NULL, 0, 3);
+		h.task = R.next++;
+		h.soft_ms = 60000;
+		resident_publish(&R, h, NULL, NULL, 0);
+		resident_wake(&R);
+		assert_true(resident_answer(&R, &out));
+		assert_int_equal(out.flags, 0);
+	}
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
 
 int
@@ -403,6 +432,7 @@ main(void)
 		CASE(a_task_that_is_not_there_is_named_with_those_that_are),
 		CASE(an_aborted_call_sees_it_and_the_next_one_does_not),
 		CASE(a_call_is_told_when_its_time_has_passed),
+		CASE(what_is_asked_between_calls_is_not_the_next_ones),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
