@@ -19,6 +19,7 @@
 
 #include "ipc/err.h"
 #include "ipc/fd.h"
+#include "sandbox/lack.h"
 #include "sandbox/policy.h"
 
 enum { PATH_CAP = 4096, LINKS_MAX = 40 };
@@ -129,7 +130,7 @@ open_settled(const struct kn_mount *m, struct kn_err *e)
 int
 kn_bind_open(const struct kn_mount *m, struct kn_err *e)
 {
-	int fd;
+	int fd, no;
 
 	if (!m->writable) {
 		fd = open(m->source, O_PATH | O_CLOEXEC);
@@ -141,9 +142,13 @@ kn_bind_open(const struct kn_mount *m, struct kn_err *e)
 	fd = open_beneath(AT_FDCWD, m->source, RESOLVE_NO_SYMLINKS);
 	if (fd >= 0)
 		return fd;
-	if (errno != ELOOP)
-		return kn_err_sys(e, KN_EK_CONFIG, "%s: bind %s", m->origin, m->source);
-	return open_settled(m, e);
+	if (errno == ELOOP)
+		return open_settled(m, e);
+	no = errno;
+	kn_err_sys(e, KN_EK_CONFIG, "%s: bind %s", m->origin, m->source);
+	if (e != NULL && kn_lack_openat2(no))
+		kn_lack_hint(KN_LACK_OPENAT2, geteuid() == 0, e);
+	return -1;
 }
 
 static char *

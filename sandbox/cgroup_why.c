@@ -51,6 +51,9 @@ kn_cgroup_why(void)
 	struct statvfs fs;
 	bool any = false;
 
+	/* One that was made could not be opened. */
+	if (kn_lack_openat2(ENOSYS))
+		return KN_LACK_OPENAT2;
 	find(&p);
 	for (size_t i = 0; i < PLACES; i++) {
 		if (p.all[i]->dir[0] == '\0')

@@ -54,6 +54,8 @@ static const struct {
 	    "has the machine's network" },
 	[KN_PROBE_MSEAL] = { "mseal",
 	    "a module's task can take away its own view of the shared memory" },
+	[KN_PROBE_OPENAT2] = { "openat2",
+	    "tasks with files, what they keep, writable binds, and limits by cgroups" },
 	[KN_PROBE_CG_MEMORY] = { "cgroup-memory",
 	    "memory is watched, not capped; presets judge and strict are refused" },
 	[KN_PROBE_CG_PIDS] = { "cgroup-pids", "processes are counted for the user" },

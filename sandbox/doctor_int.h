@@ -2,7 +2,7 @@
  *
  *   doctor.c          the list, the children, facts that are only read
  *   doctor_ns.c       namespaces and what is done in them
- *   doctor_kernel.c   filters, Landlock, mseal, memory files, idmapped mounts
+ *   doctor_kernel.c   filters, Landlock, mseal, openat2, memory files, idmaps
  *   doctor_cgroup.c   a group made, limited, killed
  *   doctor_program.c  bwrap and container runtimes
  */

@@ -1,10 +1,11 @@
 /* sandbox/doctor_kernel.c: what of the kernel a worker's walls are made of: system call
- * filters, Landlock, sealed memory, a program in a memory file; as root, files shown
- * under another uid.
+ * filters, Landlock, sealed memory, files opened beneath a directory, a program in a
+ * memory file; as root, files shown under another uid.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/openat2.h>
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stdint.h>
@@ -35,7 +36,7 @@ extern const char kn_stub_image[], kn_stub_image_end[];
 
 /* 0 went well, else its errno; UNTRIED. */
 struct answers {
-	int filter, listener, landlock, mseal, memfd, exec, idmap;
+	int filter, listener, landlock, mseal, openat2, memfd, exec, idmap;
 	unsigned actions; /* a bit per word of action[] */
 	char where[64];	  /* the file system that idmap was tried on */
 };
@@ -111,6 +112,21 @@ ask_mseal(const struct kn_doctor *d, void *shared)
 	a->mseal = answer(syscall(SYS_mseal, p, (size_t)PAGE, 0ul));
 	if (a->mseal == 0 && munmap(p, PAGE) == 0)
 		a->mseal = ENOSYS; /* it answered, and did nothing */
+	return 0;
+}
+
+/* As files of tasks and cgroups are opened. */
+static int
+ask_openat2(const struct kn_doctor *d, void *shared)
+{
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
+	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct answers *a = shared;
+
+	(void)d;
+	if (root >= 0)
+		a->openat2 = answer(syscall(SYS_openat2, root, ".", &how, sizeof(how)));
 	return 0;
 }
 
@@ -245,6 +261,18 @@ say_landlock(struct kn_doctor *d, const struct answers *a)
 }
 
 static void
+say_openat2(struct kn_doctor *d, const struct answers *a)
+{
+	if (a->openat2 == UNTRIED)
+		kn_doctor_untried(d, KN_PROBE_OPENAT2, "no child");
+	else if (a->openat2 != 0)
+		kn_doctor_bad(d, KN_PROBE_OPENAT2, KN_HEALTH_DEGRADED, KN_LACK_OPENAT2,
+		    "openat2: %s", strerror(a->openat2));
+	else
+		kn_doctor_ok(d, KN_PROBE_OPENAT2, "can be had");
+}
+
+static void
 say_memory_files(struct kn_doctor *d, const struct answers *a)
 {
 	if (a->mseal == UNTRIED)
@@ -290,6 +318,7 @@ kn_doctor_kernel(struct kn_doctor *d)
 		.listener = UNTRIED,
 		.landlock = UNTRIED,
 		.mseal = UNTRIED,
+		.openat2 = UNTRIED,
 		.memfd = UNTRIED,
 		.exec = UNTRIED,
 		.idmap = UNTRIED };
@@ -300,12 +329,14 @@ kn_doctor_kernel(struct kn_doctor *d)
 		kn_doctor_child(d, ask_filter, a);
 		kn_doctor_child(d, ask_landlock, a);
 		kn_doctor_child(d, ask_mseal, a);
+		kn_doctor_child(d, ask_openat2, a);
 		kn_doctor_child(d, ask_memfd, a);
 		if (d->host.root)
 			kn_doctor_child(d, ask_idmap, a);
 	}
 	say_filter(d, a ? a : &none);
 	say_landlock(d, a ? a : &none);
+	say_openat2(d, a ? a : &none);
 	say_memory_files(d, a ? a : &none);
 	say_idmap(d, a ? a : &none);
 	kn_doctor_unshare(a, sizeof(*a));

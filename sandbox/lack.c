@@ -5,10 +5,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -244,6 +246,22 @@ kn_lack_of_missing(enum kn_lack kernel, const struct kn_around *a)
 			(major == since[i].major && minor >= since[i].minor)))
 			return KN_LACK_FILTER_NEWER;
 	return kernel;
+}
+
+bool
+kn_lack_openat2(int sys)
+{
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC };
+	int before = errno, said = 0;
+	KN_OWN_FD int fd = -1;
+
+	if (sys != ENOSYS && sys != EPERM)
+		return false;
+	fd = (int)syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how));
+	if (fd < 0)
+		said = errno;
+	errno = before;
+	return said == ENOSYS || said == EPERM;
 }
 
 /* ---- as hints of `run` ---- */

@@ -49,6 +49,7 @@ enum kn_lack {
 	KN_LACK_LANDLOCK_SCOPES,
 	KN_LACK_LANDLOCK_TRUNCATE,
 	KN_LACK_MSEAL,
+	KN_LACK_OPENAT2,
 	KN_LACK_CGROUP_ABSENT,
 	KN_LACK_CGROUP_COVERED,
 	KN_LACK_CGROUP_READONLY,
@@ -107,6 +108,11 @@ enum kn_lack kn_lack_of_inner(enum kn_lack seen, const struct kn_around *a);
 /* Who is to blame that a call is not there at all: `kernel`, unless this one is new
  * enough to have it and a filter is around. */
 enum kn_lack kn_lack_of_missing(enum kn_lack kernel, const struct kn_around *a);
+/* Whether sys is the errno of openat2 where a filter around us refuses it, which is
+ * asked anew. errno stays. */
+bool kn_lack_openat2(int sys);
+/* The same in words that can follow an error's text: "; ...", or "" if it is not so. */
+const char *kn_lack_openat2_text(int sys);
 /* "what; fix" as the hint of an error, unless it has one. */
 void kn_lack_hint(enum kn_lack c, bool root, struct kn_err *e);
 /* The cause that the kernel's settings tell, for a launch that failed at a namespace or

@@ -29,6 +29,9 @@ enum fix { ROOT, CALLER, DOCKER, PODMAN, KUBERNETES, LXC, FIX_N };
 #define OPEN \
 	[DOCKER] = DOCKER_OPEN, [PODMAN] = PODMAN_OPEN, \
 	[KUBERNETES] = KUBERNETES_OPEN, [LXC] = LXC_OPEN
+/* (a filter cannot look at a mode that lies in memory, so all of the call goes) */
+#define OPENAT2_BY \
+	"RestrictSUIDSGID= of systemd (DynamicUser= implies it) refuses openat2"
 #define DELEGATE \
 	"start it as root, or in a delegated cgroup: --delegate, where systemd has a " \
 	"session of yours"
@@ -189,6 +192,14 @@ static const struct {
 	[KN_LACK_MSEAL] = { "mseal", "this kernel has no mseal", "the kernel",
 	    { [ROOT] = "it came with Linux 6.10",
 		[CALLER] = "it came with Linux 6.10" } },
+	[KN_LACK_OPENAT2] = { "openat2",
+	    "openat2, which files and cgroups need, is refused",
+	    "a system call filter around it",
+	    { [ROOT] = OPENAT2_BY ": give the unit a User= and neither of them",
+		[CALLER] = OPENAT2_BY ": give the unit a User= and neither of them",
+		[DOCKER] = DOCKER_OPEN,
+		[PODMAN] = PODMAN_OPEN,
+		[KUBERNETES] = KUBERNETES_OPEN } },
 	[KN_LACK_CGROUP_ABSENT] = { "cgroup-absent",
 	    "no cgroup hierarchy is mounted here that shows this process's group",
 	    "the file system: /sys/fs/cgroup",
@@ -264,6 +275,12 @@ const char *
 kn_lack_layer(enum kn_lack c)
 {
 	return causes[c].layer;
+}
+
+const char *
+kn_lack_openat2_text(int sys)
+{
+	return kn_lack_openat2(sys) ? "; " OPENAT2_BY ", or another filter does" : "";
 }
 
 /* How this system installs a package. */

@@ -13,6 +13,7 @@
 
 #include "ipc/err.h"
 #include "ipc/fd.h"
+#include "sandbox/lack.h"
 
 enum { DEPTH_MAX = 100, TEMPS_MAX = 65536 /* names tried for one file */ };
 
@@ -49,6 +50,20 @@ shown(const char *rel, char *buf, int n)
 	return buf;
 }
 
+/* As kn_err_sys(), with what is behind it if openat2 is not to be had. */
+static int
+fail_sys(struct kn_err *e, enum kn_ek kind, const char *verb, const char *rel)
+{
+	int no = errno;
+	char name[128];
+
+	kn_err_set(e, kind, "%s%s: %s%s", verb, shown(rel, name, sizeof name),
+	    strerror(no), kn_lack_openat2_text(no));
+	if (e)
+		e->sys = no;
+	return -1;
+}
+
 int
 kn_beneath_open(
     int root, const char *rel, int *out_fd, struct stat *out_st, struct kn_err *e)
@@ -60,10 +75,8 @@ kn_beneath_open(
 		return kn_err_set(e, KN_EK_TASK,
 		    "%s: a symbolic link on the way, which is not followed",
 		    shown(rel, name, sizeof name));
-	if (fd < 0)
-		return kn_err_sys(e, KN_EK_TASK, "%s", shown(rel, name, sizeof name));
-	if (fstat(fd, out_st) < 0)
-		return kn_err_sys(e, KN_EK_TASK, "%s", shown(rel, name, sizeof name));
+	if (fd < 0 || fstat(fd, out_st) < 0)
+		return fail_sys(e, KN_EK_TASK, "", rel);
 	if (!S_ISREG(out_st->st_mode))
 		return kn_err_set(e, KN_EK_TASK, "%s: not a regular file",
 		    shown(rel, name, sizeof name));
@@ -169,11 +182,9 @@ kn_beneath_write(int root, const char *rel, int from, uint64_t max, uint32_t mod
 {
 	const char *last = NULL;
 	KN_OWN_FD int dir = parent_of(root, rel, true, &last);
-	char name[128];
 
 	if (dir < 0 || write_in(dir, last, from, max, mode, replace) < 0)
-		return kn_err_sys(
-		    e, KN_EK_HOST, "write %s", shown(rel, name, sizeof name));
+		return fail_sys(e, KN_EK_HOST, "write ", rel);
 	return 0;
 }
 

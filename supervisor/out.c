@@ -12,7 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ipc/err.h"
 #include "ipc/fd.h"
+#include "sandbox/lack.h"
 #include "sandbox/policy.h"
 #include "supervisor/batch_keep.h"
 #include "supervisor/beneath.h"
@@ -48,12 +50,12 @@ make_folder(int dir, const char *id, char *out, size_t n)
 }
 
 static void
-note(struct kn_outcome *o, const char *text)
+note(struct kn_outcome *o, const char *text, const char *more)
 {
 	size_t n = strlen(o->error);
 
-	snprintf(
-	    o->error + n, sizeof o->error - n, "%sout: %s", n > 0 ? "; " : "", text);
+	snprintf(o->error + n, sizeof o->error - n, "%sout: %s%s", n > 0 ? "; " : "",
+	    text, more);
 }
 
 /* Its name as the task knows it. NULL: no memory. */
@@ -80,7 +82,7 @@ bring(int folder, struct kn_outcome_file *f, struct kn_outcome *o, bool *told)
 		return true;
 	f->refusal = KN_FILE_UNWRITTEN;
 	if (folder >= 0 && !*told)
-		note(o, e.msg);
+		note(o, e.msg, "");
 	*told = true;
 	return false;
 }
@@ -109,7 +111,7 @@ kn_out_bring(const struct kn_sup *s, const char *id, struct kn_outcome *o)
 	if (any(o)) {
 		folder = make_folder(dir, id ? id : "job", name, sizeof name);
 		if (folder < 0)
-			note(o, strerror(errno));
+			note(o, strerror(errno), kn_lack_openat2_text(errno));
 		else if (asprintf(&o->out_dir, "%s/%s", m->out, name) < 0)
 			o->out_dir = NULL;
 	}

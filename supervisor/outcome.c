@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ipc/clock.h"
+#include "sandbox/lack.h"
 #include "supervisor/inner.h"
 #include "supervisor/verdict.h"
 
@@ -102,6 +103,8 @@ judge(const struct kn_entry *e, struct kn_outcome *o)
 	if (e->over)
 		in.over_cap = strcmp(e->over, "stdout") == 0 ? t->limits.stdout_bytes
 							     : t->limits.stderr_bytes;
+	if (e->how == KN_HOW_RESULT && e->result.step == KN_EXEC_FILES)
+		in.behind = kn_lack_openat2_text((int)e->result.sys);
 	if (e->how == KN_HOW_LAUNCH_FAILED && s->has_fail)
 		in.note = s->fail.msg;
 	if (e->how == KN_HOW_VIOLATION && w && w->incarnation == e->incarnation)

@@ -4,12 +4,14 @@
  */
 #include "supervisor/report.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ipc/err.h"
+#include "sandbox/lack.h"
 #include "sandbox/launch.h"
 #include "supervisor/base64.h"
 #include "supervisor/report_files.h"
@@ -37,6 +39,9 @@ kn_report_refusal(enum kn_file_refusal why)
 
 	_Static_assert(KN_FILE_BYTES_MAX == 16 << 20 && KN_FILES_BYTES_MAX == 64 << 20,
 	    "said above, and in knit-tasks(5)");
+	/* A worker says no errno with it, and is under the filter that we are under. */
+	if (why == KN_FILE_IO && kn_lack_openat2(ENOSYS))
+		return kn_lack_openat2_text(ENOSYS) + sizeof("; ") - 1;
 	return (unsigned)why < KN_FILE_REFUSAL_N ? text[why] : "refused";
 }
 

@@ -158,7 +158,8 @@ say_broken(const struct kn_verdict_in *in, struct kn_outcome *o)
 
 /* The task's own files and directory are its own fault; the rest of a cell is ours. */
 static void
-step_files(const struct kn_job_result *r, const char *err, struct kn_outcome *o)
+step_files(const struct kn_job_result *r, const char *err, const char *behind,
+    struct kn_outcome *o)
 {
 	const char *what = r->detail[0] ? r->detail : "a file";
 
@@ -170,8 +171,8 @@ step_files(const struct kn_job_result *r, const char *err, struct kn_outcome *o)
 		say(o, KN_V_INVALID, "files: cannot put %s into /task: %s (%s)", what,
 		    strerror((int)r->sys), err);
 	else
-		say(o, KN_V_INTERNAL, "putting files in place: %s: %s (%s)", what,
-		    strerror((int)r->sys), err);
+		say(o, KN_V_INTERNAL, "putting files in place: %s: %s (%s)%s", what,
+		    strerror((int)r->sys), err, behind ? behind : "");
 }
 
 /* What is behind such an error most times. */
@@ -245,7 +246,7 @@ not_started(const struct kn_verdict_in *in, struct kn_outcome *o)
 		    strerror((int)r->sys), err);
 		return;
 	case KN_EXEC_FILES:
-		step_files(r, err, o);
+		step_files(r, err, in->behind, o);
 		return;
 	case KN_EXEC_STARTED:
 	case KN_EXEC_CELL:

@@ -25,9 +25,10 @@ struct kn_verdict_in {
 	uint64_t over_cap;
 	const char *broken; /* stream that was cut short by our own failure, or NULL */
 	int broken_sys;
-	bool run_only;	  /* policy: permissions.run has entries */
-	bool stopping;	  /* the pool is being stopped */
-	const char *note; /* launch error, name of a violated field, or NULL */
+	const char *behind; /* why no file can be put in place, "; ...", or NULL */
+	bool run_only;	    /* policy: permissions.run has entries */
+	bool stopping;	    /* the pool is being stopped */
+	const char *note;   /* launch error, name of a violated field, or NULL */
 };
 
 /* What there is beside it of a call. */

@@ -146,6 +146,28 @@ if [ -n "$root" ]; then
 	like "$(fix user-namespace)" 'podman run .*seccomp=k\.json' "in a container: it is an option of that"
 fi
 
+# ---- what systemd's RestrictSUIDSGID= does, and DynamicUser= with it ----
+no_openat2() {
+	watched "$PY" "$t_lib/refuse.py" --openat2 "$KS" "$@"
+}
+no_openat2 doctor --json
+finding openat2 degraded openat2 "openat2 refused"
+schema "openat2 refused"
+like "$(fix openat2)" 'RestrictSUIDSGID=.*DynamicUser=.*User=' "openat2 refused: which settings, and what instead"
+is "$(doc 'P["run"]["status"], P["cgroup-memory"]["cause"]')" "('ok', 'openat2')" "openat2 refused: a plain run works, and no cgroup can be had for that reason"
+run_says "RestrictSUIDSGID= of systemd" "openat2 refused: a limit that must hold" \
+	"$PY" "$t_lib/refuse.py" --openat2 "$KS" run --memory 64M -- true
+mkdir "$T/mine"
+run_says "RestrictSUIDSGID= of systemd" "openat2 refused: a writable bind" \
+	"$PY" "$t_lib/refuse.py" --openat2 "$KS" run --bind "$T/mine" -- true
+cat >"$T/tasks" <<'X'
+{"id":"given","argv":["true"],"files":{"x":{"content":"y"}}}
+{"id":"left","argv":["sh","-c","echo >x"],"collect":["x"]}
+X
+no_openat2 run --quiet --tasks "$T/tasks"
+like "$(grep '"given"' "$T/out")" '"internal".*RestrictSUIDSGID=' "openat2 refused: a task with files does not run, and says why"
+like "$(grep '"left"' "$T/out")" 'RestrictSUIDSGID=' "openat2 refused: what cannot be collected says why"
+
 # ---- a real container, without privileges (C148) ----
 if [ -n "$root" ] && command -v runc >/dev/null; then
 	mkdir -p "$T/box/rootfs" && for d in usr tmp proc dev sys etc kn; do mkdir "$T/box/rootfs/$d"; done

@@ -1,8 +1,11 @@
-"""refuse.py COMMAND...: run it under a system call filter like the one of a container.
+"""refuse.py [--openat2] COMMAND...: run it under a system call filter like the one of a container.
 
 What Docker's default profile refuses to who has no capability: unshare, mount and its
 like, clone with the bits of namespaces, keyctl give EPERM, clone3 gives ENOSYS. x86-64 and
 arm64; no_new_privs is set only where the kernel demands it.
+
+--openat2: like that of systemd's RestrictSUIDSGID=, as far as it concerns who sets no such
+bit: openat2 gives ENOSYS, since its mode lies in memory, and all else is let through.
 """
 import ctypes
 import os
@@ -24,7 +27,12 @@ LD, JEQ, JSET, RET = 0x20, 0x15, 0x45, 0x06
 ALLOW, ERRNO = 0x7FFF0000, 0x00050000
 EPERM, ENOSYS = 1, 38
 
+OPENAT2 = 437  # on all machines
+command = sys.argv[1:]
 code = [(LD, 0, 0, 0)]
+if command[0] == "--openat2":
+    command.pop(0)
+    code += [(JEQ, 0, 1, OPENAT2), (RET, 0, 0, ERRNO | ENOSYS), (RET, 0, 0, ALLOW)]
 for nr in sorted(refused):
     code += [(JEQ, 0, 1, nr), (RET, 0, 0, ERRNO | EPERM)]
 code += [(JEQ, 0, 1, clone3), (RET, 0, 0, ERRNO | ENOSYS)]
@@ -43,4 +51,4 @@ if libc.prctl(22, 2, ctypes.byref(prog), 0, 0) != 0:
     libc.prctl(38, 1, 0, 0, 0)
     if libc.prctl(22, 2, ctypes.byref(prog), 0, 0) != 0:
         sys.exit("refuse.py: no filter can be had: " + os.strerror(ctypes.get_errno()))
-os.execvp(sys.argv[1], sys.argv[1:])
+os.execvp(command[0], command)

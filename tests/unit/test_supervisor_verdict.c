@@ -29,6 +29,7 @@ struct row {
 	const char *broken;
 	bool stopping;
 	const char *note;
+	const char *behind;
 	/* expected */
 	enum kn_verdict verdict;
 	bool started;
@@ -293,6 +294,12 @@ static const struct row rows[] = {
 	    .verdict = KN_V_INVALID,
 	    .exit_code = -1,
 	    .says = "a/b" },
+	{ .name = "no file can be opened here",
+	    .r = { .step = KN_EXEC_FILES, .sys = ENOSYS, .detail = "a" },
+	    .behind = "; and why",
+	    .verdict = KN_V_INTERNAL,
+	    .exit_code = -1,
+	    .says = "(ENOSYS); and why" },
 	{ .name = "the cell",
 	    .r = { .step = KN_EXEC_CELL, .sys = EINVAL },
 	    .verdict = KN_V_INTERNAL,
@@ -358,6 +365,7 @@ every_row_of_the_table(void **state)
 					? w->limits.stdout_bytes
 					: w->limits.stderr_bytes,
 			.stopping = w->stopping,
+			.behind = w->behind,
 			.note = w->note };
 		struct kn_outcome o;
 
