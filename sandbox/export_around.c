@@ -372,7 +372,8 @@ around_k8s(struct kn_exporting *x)
 /* ---- systemd ---- */
 
 /* Settings that would cover parts of /proc are not among them: a sandbox within gets a
- * /proc of its own only where the one around it is whole. */
+ * /proc of its own only where the one around it is whole. Nor is RestrictSUIDSGID=,
+ * which refuses all of openat2 (KN_LACK_OPENAT2). */
 static int
 around_systemd(struct kn_exporting *x)
 {
@@ -385,7 +386,7 @@ around_systemd(struct kn_exporting *x)
 	fprintf(f,
 	    "[Service]\nDelegate=yes\nNoNewPrivileges=yes\nCapabilityBoundingSet=\n"
 	    "AmbientCapabilities=\nRestrictRealtime=yes\nLockPersonality=yes\n"
-	    "RestrictSUIDSGID=yes\nSystemCallArchitectures=native\n"
+	    "SystemCallArchitectures=native\n"
 	    "MemoryMax=%" PRIu64 "M\nMemorySwapMax=0\nTasksMax=%" PRIu64
 	    "\nLimitCORE=0\nLimitNOFILE=65536\nTimeoutStopSec=%us\n"
 	    "SystemCallErrorNumber=ENOSYS\nSystemCallFilter=",

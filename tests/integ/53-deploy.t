@@ -51,7 +51,7 @@ if "$PY" -c 'import yaml' 2>/dev/null; then
 else
 	lacking "no python3-yaml" "forms"
 fi
-for d in ProtectKernelTunables ProtectKernelLogs ProtectHostname ProtectProc ProcSubset RestrictNamespaces PrivateUsers ProtectControlGroups; do
+for d in ProtectKernelTunables ProtectKernelLogs ProtectHostname ProtectProc ProcSubset RestrictNamespaces PrivateUsers ProtectControlGroups DynamicUser RestrictSUIDSGID; do
 	echo "^$d="
 done >"$T/breaks"
 is "$(cat deploy/systemd/*.service deploy/systemd/*/*.conf | grep -f "$T/breaks")" "" "unit: no setting that breaks sandboxes"
