@@ -18,6 +18,11 @@
 enum { CALLS_MAX = 1024, BESIDE = 16, PROCESSES_OF_OURS = 8 };
 #define OWN_BYTES \
 	((uint64_t)64 << 20) /* the supervisor, with room for what clients send */
+/* What tasks keep for others, and the ids of long batches, lie below /tmp: in memory,
+ * since nothing else of a container can be written to. As much as one task may keep,
+ * twice. */
+enum { KEPT_MIB = 128 };
+#define KEPT_BYTES ((uint64_t)KEPT_MIB << 20)
 
 /* ---- system calls ---- */
 
@@ -193,7 +198,8 @@ size(struct kn_exporting *x, struct amounts *a)
 	if (kn_layout_of(module ? 2 * x->workers : x->workers, p->payload_area,
 		module ? p->payload_area : KN_PAGE, &l) < 0)
 		return kn_err_set(x->e, KN_EK_CONFIG, "export: that many workers");
-	a->bytes = OWN_BYTES + l.arena_bytes + x->workers * (p->task.memory + files);
+	a->bytes = OWN_BYTES + KEPT_BYTES + l.arena_bytes +
+		   x->workers * (p->task.memory + files);
 	a->bytes = (a->bytes + (1 << 20) - 1) >> 20 << 20;
 	a->processes = BESIDE + x->workers * (p->task.pids + PROCESSES_OF_OURS);
 	a->stop_s = (p->timeouts.hard_ms + p->timeouts.grace_ms +
@@ -206,10 +212,11 @@ size(struct kn_exporting *x, struct amounts *a)
 		    "no amount that a container could be given");
 	return kn_export_note(x,
 	    "%u workers: %" PRIu64 " MiB for each (%" PRIu64 " memory, %" PRIu64
-	    " files in memory, %" PRIu64 " to hand over), and %" PRIu64
-	    " for the server",
-	    x->workers, (a->bytes - OWN_BYTES) / x->workers >> 20, p->task.memory >> 20,
-	    files >> 20, l.arena_bytes / x->workers >> 20, OWN_BYTES >> 20);
+	    " files in memory, %" PRIu64 " to hand over), %" PRIu64
+	    " for the server, and %d for what tasks keep, in its /tmp",
+	    x->workers, (a->bytes - OWN_BYTES - KEPT_BYTES) / x->workers >> 20,
+	    p->task.memory >> 20, files >> 20, l.arena_bytes / x->workers >> 20,
+	    OWN_BYTES >> 20, KEPT_MIB);
 }
 
 /* What all three say. */
@@ -291,7 +298,10 @@ around_docker(struct kn_exporting *x)
 		    " \\\n  --mount type=bind,source=\"$PWD/%s.json\",target="
 		    "/etc/knit/%s.json,readonly",
 		    x->name, x->name);
-	fputs(" \\\n  --mount type=volume,source=knit,target=/run/knit", f);
+	fprintf(f,
+	    " \\\n  --mount type=volume,source=knit,target=/run/knit"
+	    " --tmpfs /tmp:size=%dm",
+	    KEPT_MIB);
 	serve_args(x, " \\\n  IMAGE ", " ");
 	fputc('\n', f);
 	return 0;
@@ -357,13 +367,17 @@ around_k8s(struct kn_exporting *x)
 	    "/run/knit/http, --alive]}\n      periodSeconds: 20\n"
 	    "      timeoutSeconds: 10\n      failureThreshold: 3\n",
 	    f);
-	fputs("    volumeMounts:\n    - {name: run, mountPath: /run/knit}\n", f);
+	fputs("    volumeMounts:\n    - {name: run, mountPath: /run/knit}\n"
+	      "    - {name: tmp, mountPath: /tmp}\n",
+	    f);
 	if (!x->preset)
 		fputs(
 		    "    - {name: policy, mountPath: /etc/knit, readOnly: true}\n", f);
-	fputs("  volumes:\n  - {name: run, emptyDir: {medium: Memory, "
-	      "sizeLimit: 1Mi}}\n",
-	    f);
+	fprintf(f,
+	    "  volumes:\n  - {name: run, emptyDir: {medium: Memory, "
+	    "sizeLimit: 1Mi}}\n"
+	    "  - {name: tmp, emptyDir: {medium: Memory, sizeLimit: %dMi}}\n",
+	    KEPT_MIB);
 	if (!x->preset)
 		fputs("  - {name: policy, configMap: {name: knit-policy}}\n", f);
 	return 0;

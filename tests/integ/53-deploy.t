@@ -171,6 +171,12 @@ docker exec -i knit knit-sandbox run --quiet --connect /run/knit/tasks --tasks -
 is "$(js "$T/out" 'sorted((r["id"], r["verdict"], r["attempt"]) for r in L)')" \
 	"[('full-a', 'ok', 1), ('full-b', 'ok', 1), ('more-c', 'memory', 1), ('more-d', 'memory', 1)]" "what tasks may have is there, and no task is ended for another"
 is "$(docker exec knit knit-sandbox serve --probe /run/knit/http 2>&1)" serving "and the server is"
+docker exec -i knit knit-sandbox run --quiet --connect /run/knit/tasks --tasks - >"$T/out" 2>"$T/err" <<'X'
+{"id":"make","argv":["sh","-c","head -c 15000000 /dev/zero >made"],"keep":["made"]}
+{"id":"take","argv":["sh","-c","wc -c <made"],"after":["make"],"files":{"made":{"from":"make/made"}}}
+X
+is "$(js "$T/out" '[(r["id"], r["verdict"], r["stdout"].strip()) for r in L]')" "[('make', 'ok', ''), ('take', 'ok', '15000000')]" \
+	"what a task keeps has room in a pod whose root is read-only"
 docker exec knit knit-sandbox run --connect /run/knit/tasks -- sh -c 'sleep 2; echo done' >"$T/slow" 2>&1 &
 waiting=$!
 pause 1000

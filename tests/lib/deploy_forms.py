@@ -49,12 +49,12 @@ KINDS = {
 }
 COMPOSE = opt(name=STR, volumes={str: {"name": STR}}, services={str: opt(
     image=STR, build={"context": STR, "dockerfile": STR}, command=[STR], restart=STR, user=STR, read_only=(True,),
-    cap_drop=(["ALL"],), security_opt=[STR], cgroup=("private",), ipc=("private",), network_mode=("none",), mem_limit=STR,
+    tmpfs=[STR], cap_drop=(["ALL"],), security_opt=[STR], cgroup=("private",), ipc=("private",), network_mode=("none",), mem_limit=STR,
     memswap_limit=STR, pids_limit=INT, ulimits={str: INT}, stop_grace_period=STR, volumes=[STR])})
 QUADLET = {
     "Unit": {"Description"}, "Install": {"WantedBy"},
     "Service": {"ExecStartPre", "TimeoutStartSec", "TimeoutStopSec", "Restart"},
-    "Container": set("ContainerName Image Exec Notify User Group UserNS ReadOnly DropCapability NoNewPrivileges "
+    "Container": set("ContainerName Image Exec Notify User Group UserNS ReadOnly Tmpfs DropCapability NoNewPrivileges "
                      "SeccompProfile SecurityLabelDisable Unmask Network PidsLimit Ulimit Volume HealthCmd PodmanArgs".split())}
 
 
@@ -121,6 +121,7 @@ def compose_options(s):
     o += ["--cap-drop " + c for c in s["cap_drop"]] + ["--ulimit %s=%d" % u for u in s["ulimits"].items()]
     o += ["--security-opt " + re.sub(r"seccomp=.*", "seccomp=PROFILE", x) for x in s["security_opt"]]
     o += ["--mount type=volume,source=%s,target=%s" % tuple(v.split(":")) for v in s["volumes"]]
+    o += ["--tmpfs " + v for v in s["tmpfs"]]
     return sorted(o)
 
 
@@ -168,8 +169,8 @@ def quadlet(want, argv):
     got = dict(c)
     o = ["--user %s:%s" % (got["User"], got["Group"]), "--network " + got["Network"], "--pids-limit " + got["PidsLimit"],
          "--cap-drop " + got["DropCapability"].upper(), "--name " + got["ContainerName"]]
-    o += ["--ulimit " + v for k, v in c if k == "Ulimit"]
-    o += [a.replace("=", " ") for a in got["PodmanArgs"].split()]
+    o += ["--ulimit " + v for k, v in c if k == "Ulimit"] + ["--tmpfs " + got["Tmpfs"]]
+    o += [a.replace("=", " ", 1) for a in got["PodmanArgs"].split()]
     told("quadlet: the options as exported", sorted(set(o) - set(want)))
     told("quadlet: the command as exported", differs(got["Exec"].split(), argv))
 

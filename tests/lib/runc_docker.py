@@ -230,6 +230,9 @@ def docker_run(argv):
             security(c, v)
         elif o == "--mount":
             mount(c, v)
+        elif o == "--tmpfs":
+            at, _, options = v.partition(":")
+            c.mounts.append((None, at, ["noexec", "nosuid", "nodev", "mode=1777"] + options.split(",") * bool(options)))
         elif o == "--ulimit":
             name, n = v.split("=")
             # dockerd may raise them; who runs tests may not.
