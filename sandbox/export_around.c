@@ -348,7 +348,9 @@ around_k8s(struct kn_exporting *x)
 	    "    seccompProfile: {type: Localhost, localhostProfile: knit/%s.json}\n"
 	    "    appArmorProfile: {type: Unconfined}\n",
 	    x->name);
-	fputs("  containers:\n  - name: knit\n    image: IMAGE\n    args:", f);
+	fputs("  containers:\n  - name: knit\n    image: IMAGE\n"
+	      "    imagePullPolicy: IfNotPresent\n    args:",
+	    f);
 	serve_args(x, "\n    - \"", "\"\n    - \"");
 	fprintf(f,
 	    "\"\n    securityContext:\n      procMount: Unmasked\n"

@@ -24,8 +24,8 @@ def opt(**keys):
 
 PROBE = opt(exec={"command": [STR]}, periodSeconds=INT, timeoutSeconds=INT, failureThreshold=INT)
 CONTAINER = opt(
-    name=STR, image=STR, command=[STR], args=[STR], restartPolicy=("Always",), startupProbe=PROBE, readinessProbe=PROBE,
-    livenessProbe=PROBE, volumeMounts=[opt(name=STR, mountPath=STR, readOnly=BOOL)],
+    name=STR, image=STR, imagePullPolicy=("IfNotPresent",), command=[STR], args=[STR], restartPolicy=("Always",),
+    startupProbe=PROBE, readinessProbe=PROBE, livenessProbe=PROBE, volumeMounts=[opt(name=STR, mountPath=STR, readOnly=BOOL)],
     resources={"requests": {"memory": STR, "cpu": (INT, STR)}, "limits": {"memory": STR}},
     securityContext=opt(procMount=("Unmasked",), allowPrivilegeEscalation=(False,), readOnlyRootFilesystem=(True,),
                         capabilities={"drop": (["ALL"],)}))
@@ -172,6 +172,11 @@ def quadlet(want, argv):
     o += ["--ulimit " + v for k, v in c if k == "Ulimit"] + ["--tmpfs " + got["Tmpfs"]]
     o += [a.replace("=", " ", 1) for a in got["PodmanArgs"].split()]
     told("quadlet: the options as exported", sorted(set(o) - set(want)))
+    # What is missing here has a key of another form: seccomp=, systempaths=, the volume.
+    told("quadlet: nothing of the export is missing",
+         [x for x in sorted(set(want) - set(o)) if not re.match(
+             r"--detach|--read-only|--security-opt (seccomp=|systempaths=|no-new-privileges)|--mount ", x)])
+    told("quadlet: SELinux refuses no mount", differs(got.get("SecurityLabelDisable"), "true"))
     told("quadlet: the command as exported", differs(got["Exec"].split(), argv))
 
 

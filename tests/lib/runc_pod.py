@@ -17,7 +17,7 @@ from runc_docker import Container, start
 PASSED_OVER = {  # the cluster's business
     "pod": {"automountServiceAccountToken", "enableServiceLinks", "terminationGracePeriodSeconds", "containers",
             "initContainers", "volumes"},
-    "container": {"name", "image", "restartPolicy", "startupProbe", "readinessProbe", "livenessProbe"},
+    "container": {"name", "image", "imagePullPolicy", "restartPolicy", "startupProbe", "readinessProbe", "livenessProbe"},
 }
 
 
