@@ -86,6 +86,13 @@ if ! docker run --rm --entrypoint /bin/true knit-sandbox x >"$T/err" 2>&1; then
 	done_testing
 fi
 page docker
+is "$(ls -d "$T/runc"/volume-* 2>/dev/null)" "" "docker: no volume is left"
+# For a user without namespaces Landlock has to have scopes; before, it is refused.
+if "$KS" doctor --json | grep -A 1 '"landlock"' | grep -q '"ok"'; then
+	page docker-direct
+else
+	not_here "scopes of Landlock, which the launcher direct needs"
+fi
 cd "$T" || exit 1
 
 # fix_of: of the doctor that ran just now.
