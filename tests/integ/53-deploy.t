@@ -55,6 +55,42 @@ for d in ProtectKernelTunables ProtectKernelLogs ProtectHostname ProtectProc Pro
 	echo "^$d="
 done >"$T/breaks"
 is "$(cat deploy/systemd/*.service deploy/systemd/*/*.conf | grep -f "$T/breaks")" "" "unit: no setting that breaks sandboxes"
+user=$(sed -n 's/^User=//p' deploy/systemd/*.service)
+like "$(cat deploy/systemd/sysusers.d/*.conf)" "^u $user " "unit: its user is made, and is not root"
+# What is left out on purpose says so where a reader would add it.
+for d in $(sed 's/[=^]//g' "$T/breaks"); do
+	grep -q "^#.*\\<$d\\>" deploy/systemd/knit-sandbox.service || echo "$d"
+done >"$T/unsaid"
+is "$(cat "$T/unsaid")" "" "unit: names what must not be added"
+
+# ---- deploy/check does nothing to what is there already ----
+mkdir "$T/there"
+cat >"$T/there/docker" <<'X'
+#!/bin/sh
+# an engine that has a container knit
+echo "$*" >>"$0.log"
+case "$1 $2" in "container inspect" | "image inspect" | "image exists" | "container exists") exit 0 ;; esac
+exit 1
+X
+chmod 755 "$T/there/docker"
+cp "$T/there/docker" "$T/there/podman"
+for e in docker podman; do
+	PATH=$T/there:$PATH PROGRAM=$KS_REAL sh deploy/check $e >"$T/out" 2>&1
+	is $? 1 "deploy/check $e: refused where a container knit is"
+	like "$(out)" 'the container knit is there already' "deploy/check $e: which is named"
+	unlike "$(cat "$T/there/$e.log")" '^(run|rm|stop|volume rm) ' "deploy/check $e: and nothing is started or removed"
+done
+cat >"$T/there/python3" <<'X'
+#!/bin/sh
+for x; do tag=$x; done
+echo "$tag" >>"$0.log"
+X
+chmod 755 "$T/there/python3"
+PATH=$T/there:$PATH PROGRAM=$KS_REAL sh deploy/check >"$T/out" 2>&1
+is "$(sort "$T/there/python3.log" | grep -Ev 'kustomize|docker-direct')" here "deploy/check without a tag: nothing that changes the machine, nor what is there"
+like "$(out)" '# left out: systemd: only by name' "deploy/check without a tag: systemd only by name"
+
+# ---- units ----
 if command -v systemd-analyze >/dev/null 2>&1; then
 	mkdir "$T/units"
 	cp -r deploy/systemd/. "$T/units"
