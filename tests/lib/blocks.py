@@ -6,11 +6,13 @@ a reader who pastes them), in the folder of the call. A block that says `end` as
 run at the end whatever happened before it. ```text TAG right after one is what it has to
 print; `...` stands for anything within a line, and alone for any number of lines.
 
-Prints TAP, a line a block with its place in the page; --list prints the script instead.
+Prints TAP, a line a block with its place in the page; --list prints the script instead. A
+signal to end is the script's, whose ends then run; what was done is told.
 Status 0 if all blocks ran and printed what they should.
 """
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -60,7 +62,7 @@ def script(found, folder):
         return 'exec >%s/%d 2>&1\n%secho %d >>%s/done\n' % (folder, i, found[i].text, i, folder)
 
     ends = [i for i, b in enumerate(found) if "end" in b.words]
-    text = "set -eu\nat_the_end() {\nset +e\n:\n" + "".join(map(step, ends)) + "}\ntrap at_the_end EXIT\n"
+    text = "set -eu\nat_the_end() {\nset +e\ntrap : INT TERM HUP\n" + "".join(map(step, ends)) + "}\ntrap at_the_end EXIT\n"
     text += "trap 'exit 1' INT TERM HUP\n"
     return text + "".join(step(i) for i in range(len(found)) if i not in ends)
 
@@ -85,7 +87,10 @@ def main():
     with tempfile.TemporaryDirectory(prefix="knit-blocks.") as d:
         with open(d + "/script", "w") as f:
             f.write(script(found, quoted(d)))
-        subprocess.call(["sh", d + "/script"], stdin=subprocess.DEVNULL, env=dict(os.environ, KNIT_PAGE=page))
+        run = subprocess.Popen(["sh", d + "/script"], stdin=subprocess.DEVNULL, env=dict(os.environ, KNIT_PAGE=page))
+        for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(s, lambda nr, _: run.send_signal(nr))
+        run.wait()
         done = open(d + "/done").read().split() if os.path.exists(d + "/done") else []
         for i, b in enumerate(found):
             got = open("%s/%d" % (d, i), errors="replace").read() if os.path.exists("%s/%d" % (d, i)) else None
