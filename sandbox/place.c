@@ -99,8 +99,14 @@ kn_place_open(const uint8_t pool_id[16], char *path, size_t n, struct kn_err *e)
 	return -1;
 }
 
+static bool
+is_note(const char *name)
+{
+	return strncmp(name, KN_PLACE_NOTE, sizeof KN_PLACE_NOTE - 1) == 0;
+}
+
 static int
-empty_fd(int fd_own, dev_t dev, int depth)
+empty_fd(int fd_own, dev_t dev, int depth, bool notes)
 {
 	DIR *d = fdopendir(fd_own);
 	struct dirent *de;
@@ -116,13 +122,15 @@ empty_fd(int fd_own, dev_t dev, int depth)
 
 		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
 			continue;
+		if (notes && is_note(de->d_name))
+			continue;
 		if (unlinkat(dirfd(d), de->d_name, 0) == 0)
 			continue;
 		fd = depth > 0 ? openat(dirfd(d), de->d_name,
 				     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 			       : -1;
 		if (fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == dev)
-			empty_fd(fd, dev, depth - 1);
+			empty_fd(fd, dev, depth - 1, false);
 		else
 			kn_fd_close(&fd);
 		if (unlinkat(dirfd(d), de->d_name, AT_REMOVEDIR) < 0)
@@ -132,8 +140,8 @@ empty_fd(int fd_own, dev_t dev, int depth)
 	return rc;
 }
 
-int
-kn_place_empty(const char *path)
+static int
+empty(const char *path, bool notes)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
@@ -142,7 +150,13 @@ kn_place_empty(const char *path)
 		kn_fd_close(&fd);
 		return -1;
 	}
-	return empty_fd(fd, st.st_dev, DEPTH_MAX);
+	return empty_fd(fd, st.st_dev, DEPTH_MAX, notes);
+}
+
+int
+kn_place_empty(const char *path)
+{
+	return empty(path, false);
 }
 
 /* The base of a place, without the last slash. */
@@ -165,7 +179,7 @@ kn_place_close(const char *path)
 
 	if (path[0] == '\0' || base_of(path, base, sizeof base) < 0)
 		return;
-	kn_place_empty(path);
+	empty(path, true);
 	rmdir(path);
 	rmdir(base);
 }
@@ -187,9 +201,84 @@ kn_place_sweep(const char *path, void (*leave)(const char *dir))
 			continue;
 		if (leave != NULL)
 			leave(dir);
-		kn_place_empty(dir);
+		empty(dir, true);
 		n += rmdir(dir) == 0;
 	}
 	closedir(d);
 	return n;
+}
+
+/* Who comes last finds it empty: he who closes the place and he who ends a note both
+ * try. A place at work is never empty. */
+void
+kn_place_done(const char *note)
+{
+	char place[BASE_MAX + KN_CGROUP_NAME_MAX], base[BASE_MAX];
+
+	unlink(note);
+	if (base_of(note, place, sizeof place) == 0) {
+		rmdir(place);
+		if (base_of(place, base, sizeof base) == 0)
+			rmdir(base);
+	}
+}
+
+/* Whether a place is of the process that `own` is of: all but the pool's id is the
+ * same. */
+static bool
+is_sibling(const char *name, const char *own)
+{
+	const size_t id_end = sizeof "knit-" - 1 + 32;
+
+	return strlen(own) > id_end && strlen(name) > id_end &&
+	       strncmp(name, "knit-", 5) == 0 &&
+	       strcmp(name + id_end, own + id_end) == 0;
+}
+
+/* What a place has: notes, or anything else. */
+static void
+look(int base_fd, const char *name, bool *out_notes, bool *out_others)
+{
+	int fd = openat(base_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *de;
+
+	*out_notes = *out_others = false;
+	if (d == NULL) {
+		kn_fd_close(&fd);
+		return;
+	}
+	while ((de = readdir(d)) != NULL)
+		if (is_note(de->d_name))
+			*out_notes = true;
+		else if (de->d_name[0] != '.')
+			*out_others = true;
+	closedir(d);
+}
+
+enum kn_place_rest
+kn_place_rest(const char *path, bool dead)
+{
+	enum kn_place_rest rest = KN_PLACE_REST_NONE;
+	const char *own = strrchr(path, '/');
+	char base[BASE_MAX];
+	struct dirent *de;
+	DIR *d;
+
+	if (base_of(path, base, sizeof base) < 0 || (d = opendir(base)) == NULL)
+		return rest;
+	own++;
+	while (rest != KN_PLACE_REST_SHARED && (de = readdir(d)) != NULL) {
+		bool ours = is_sibling(de->d_name, own), notes, others;
+
+		if (!ours && !(dead && kn_cgroup_dir_orphan(de->d_name)))
+			continue;
+		look(dirfd(d), de->d_name, &notes, &others);
+		if (notes && rest == KN_PLACE_REST_NONE)
+			rest = KN_PLACE_REST_NOTED;
+		if (ours && others && strcmp(de->d_name, own) != 0)
+			rest = KN_PLACE_REST_SHARED;
+	}
+	closedir(d);
+	return rest;
 }
