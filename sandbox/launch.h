@@ -51,10 +51,11 @@ struct kn_launched {
 	int sock;	     /* our end of the private socket */
 	int err_fd;  /* read end, non-blocking: what the launcher prints on stderr */
 	int bell_fd; /* the worker's doorbell eventfd (ours to poll) */
+	bool up;     /* set by the caller: the worker has answered once */
 };
 #define KN_LAUNCHED_NONE \
 	{ \
-		{ -1, 0 }, -1, -1, -1 \
+		{ -1, 0 }, -1, -1, -1, false \
 	}
 
 /* Start worker w. Fails before or at exec with the step in e. On success the child is

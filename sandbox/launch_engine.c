@@ -1,13 +1,16 @@
 /* sandbox/launch_engine.c: workers as containers of podman or docker.
  *
- *   <place>/w<N>/container     which engine, and the name of the container
+ *   <place>/left-w<N>-<start>  which engine, and the name of the container: a note
+ *                              (place.h) that there may be one
  *   <place>/w<N>/knit/         docker: the stub's program, and the socket that it
  *                              fetches its own by (oci_bridge.h)
  *
  * The client of the engine is the process that we start and wait for. The container is
  * not below it, so it is ended by its cgroup where it joined ours, by the end of its
- * socket, and by the engine, which is told to remove it. Each start has a name of its
- * own, since a removal may still be under way.
+ * socket, and by the engine, which is told to remove it (oci_remove.h). Each start has
+ * a name and a note of its own, since a removal may still be under way. The note is
+ * there before the client is started, and until the container is gone; the next start
+ * follows those that are left.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,6 +19,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ipc/err.h"
@@ -23,8 +27,14 @@
 #include "sandbox/oci_bridge.h"
 #include "sandbox/oci_engine.h"
 #include "sandbox/oci_left.h"
+#include "sandbox/oci_remove.h"
+#include "sandbox/place.h"
 
-enum { PATH_ROOM = 420, NOTE_MAX = 256 };
+enum {
+	PATH_ROOM = 420,
+	NOTE_MAX = 256,
+	STOPPED_MIN = 128 /* statuses from here on say that a signal came */
+};
 
 extern const char kn_stub_image[], kn_stub_image_end[];
 
@@ -144,17 +154,29 @@ kn_engine_command(struct kn_launcher *l, uint32_t w, struct kn_err *e)
 	return kn_argv_prepend(&x->argv, l->policy->prefix, l->policy->prefix_n, e);
 }
 
+static void
+note_path(const struct kn_launcher *l, uint32_t w, char out[PATH_ROOM])
+{
+	const struct kn_oci *o = l->own;
+
+	snprintf(
+	    out, PATH_ROOM, "%s/" KN_PLACE_NOTE "w%u-%u", l->place, w, o->w[w].starts);
+}
+
 /* For who finds it after us. */
 static int
-note(const struct kn_oci *o, const struct kn_oci_worker *x, struct kn_err *e)
+note(const struct kn_launcher *l, uint32_t w, struct kn_err *e)
 {
+	const struct kn_oci *o = l->own;
+	struct kn_oci_worker *x = &o->w[w];
 	char path[PATH_ROOM], text[NOTE_MAX];
 	KN_OWN_FD int fd = -1;
 	int n =
 	    snprintf(text, sizeof(text), "%s %s\n", kn_runtime_name(o->runtime), x->id);
 
-	snprintf(path, sizeof(path), "%s/container", x->dir);
+	note_path(l, w, path);
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	x->noted = fd >= 0;
 	if (fd < 0 || write(fd, text, (size_t)n) != n)
 		return kn_err_sys(e, KN_EK_HOST, "write %s", path);
 	return 0;
@@ -187,8 +209,7 @@ kn_engine_plan(struct kn_launcher *l, uint32_t w, struct kn_child *c, struct kn_
 	if (!x->made && make(o, x, e) < 0)
 		return -1;
 	x->starts++;
-	x->removed = false;
-	if (kn_engine_command(l, w, e) < 0 || note(o, x, e) < 0)
+	if (kn_engine_command(l, w, e) < 0 || note(l, w, e) < 0)
 		return -1;
 	c->argv = x->argv.v;
 	c->stay = true;
@@ -198,42 +219,94 @@ kn_engine_plan(struct kn_launcher *l, uint32_t w, struct kn_child *c, struct kn_
 	return 0;
 }
 
+/* Not by a signal: the engine has told it how things ended. */
+static bool
+ended_by_itself(const struct kn_launched *lw)
+{
+	siginfo_t si = { 0 };
+
+	return waitid(P_PIDFD, (id_t)lw->proc.pidfd, &si,
+		   WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 &&
+	       si.si_pid != 0 && si.si_code == CLD_EXITED && si.si_status < STOPPED_MIN;
+}
+
 void
-kn_engine_kill(const struct kn_launcher *l, uint32_t w)
+kn_engine_kill(const struct kn_launcher *l, uint32_t w, const struct kn_launched *lw)
 {
 	const struct kn_oci *o = l->own;
 	struct kn_oci_worker *x = &o->w[w];
+	char path[PATH_ROOM];
+	const struct kn_oci_removal r = { .runtime = o->runtime,
+		.program = l->program,
+		.id = x->id,
+		.note = path,
+		.client = lw->proc.pidfd,
+		.settled = lw->up || ended_by_itself(lw) };
 
-	if (x->starts == 0 || x->removed)
+	if (!x->noted)
 		return;
-	x->removed = true;
-	kn_engine_remove(o->runtime, l->program, x->id);
+	x->noted = false;
+	note_path(l, w, path);
+	(void)kn_oci_remove(&r); /* else the note stays, for the next start */
+}
+
+/* Who has not been killed has never been started. */
+void
+kn_engine_release(const struct kn_launcher *l, uint32_t w)
+{
+	const struct kn_oci *o = l->own;
+	char path[PATH_ROOM];
+
+	if (!o->w[w].noted)
+		return;
+	o->w[w].noted = false;
+	note_path(l, w, path);
+	unlink(path);
 }
 
 /* Containers of this pool only, whatever is noted, and only if we have noted it. */
-static void
-remove_noted(const char *path, const char *pool)
+static int
+read_note(const char *path, const char *pool, char word[16], char id[96])
 {
-	static const enum kn_runtime engines[] = { KN_RUNTIME_PODMAN,
-		KN_RUNTIME_DOCKER };
 	KN_OWN_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	char text[NOTE_MAX], program[256], word[16], id[96];
-	struct stat st;
 	size_t lead = kn_oci_left_pool(pool);
+	char text[NOTE_MAX];
+	struct stat st;
 	ssize_t n = fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid()
 			? read(fd, text, sizeof(text) - 1)
 			: -1;
 
 	if (n <= 0)
-		return;
+		return -1;
 	text[n] = '\0';
-	if (sscanf(text, "%15s %95s", word, id) != 2 || strncmp(id, pool, lead) != 0 ||
-	    id[lead] != '-')
+	return sscanf(text, "%15s %95s", word, id) == 2 &&
+		       strncmp(id, pool, lead) == 0 && id[lead] == '-'
+		   ? 0
+		   : -1;
+}
+
+/* When its daemon makes it cannot be known: its client died with its supervisor. A note
+ * that says nothing, or of an engine that is no more, is nobody's to follow. */
+static void
+remove_noted(const char *path, const char *pool)
+{
+	static const enum kn_runtime engines[] = { KN_RUNTIME_PODMAN,
+		KN_RUNTIME_DOCKER };
+	char program[256], word[16], id[96];
+	struct kn_oci_removal r = {
+		.program = program, .id = id, .note = path, .client = -1
+	};
+	bool known = read_note(path, pool, word, id) == 0 &&
+		     kn_host_find_program(word, program, sizeof(program));
+
+	for (size_t i = 0; known && i < sizeof(engines) / sizeof(engines[0]); i++) {
+		if (strcmp(word, kn_runtime_name(engines[i])) != 0)
+			continue;
+		r.runtime = engines[i];
+		(void)kn_oci_remove(&r);
 		return;
-	for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++)
-		if (strcmp(word, kn_runtime_name(engines[i])) == 0 &&
-		    kn_host_find_program(word, program, sizeof(program)))
-			kn_engine_remove(engines[i], program, id);
+	}
+	unlink(path);
 }
 
 void
@@ -245,8 +318,9 @@ kn_engine_left(const char *place)
 	DIR *d = pool != NULL ? opendir(place) : NULL;
 
 	while (d != NULL && (de = readdir(d)) != NULL)
-		if (de->d_name[0] == 'w' &&
-		    snprintf(path, sizeof(path), "%s/%s/container", place, de->d_name) <
+		if (strncmp(de->d_name, KN_PLACE_NOTE, sizeof(KN_PLACE_NOTE) - 1) ==
+			0 &&
+		    snprintf(path, sizeof(path), "%s/%s", place, de->d_name) <
 			(int)sizeof(path))
 			remove_noted(path, pool + 1);
 	if (d != NULL)

@@ -262,7 +262,7 @@ kill_worker(struct kn_launcher *l, uint32_t w, const struct kn_launched *lw)
 	struct pollfd ended = { .fd = lw->proc.pidfd, .events = POLLIN };
 
 	if (((const struct kn_oci *)l->own)->engine)
-		kn_engine_kill(l, w);
+		kn_engine_kill(l, w, lw);
 	if (poll(&ended, 1, 0) == 0) /* else its number may be another's */
 		kn_tree_kill(lw->proc.pid);
 }
@@ -281,6 +281,8 @@ release(struct kn_launcher *l, uint32_t w)
 	struct kn_oci *o = l->own;
 	char state[340];
 
+	if (o->engine)
+		kn_engine_release(l, w);
 	if (o->engine || !o->w[w].made)
 		return;
 	snprintf(state, sizeof(state), "%s/state", o->w[w].dir);

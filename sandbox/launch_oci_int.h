@@ -11,8 +11,8 @@ struct kn_oci_worker {
 	/* of an engine: */
 	char id[96];
 	unsigned starts;
-	bool removed; /* the engine was told to */
-	int bridge;   /* docker: where the stub comes for its socket; -1: none */
+	bool noted; /* the last start's container is; its removal was not begun */
+	int bridge; /* docker: where the stub comes for its socket; -1: none */
 };
 struct kn_oci {
 	enum kn_runtime runtime;
@@ -28,7 +28,9 @@ int kn_engine_check(const struct kn_launcher *l, struct kn_err *e);
 int kn_engine_command(struct kn_launcher *l, uint32_t w, struct kn_err *e);
 int kn_engine_plan(
     struct kn_launcher *l, uint32_t w, struct kn_child *c, struct kn_err *e);
-void kn_engine_kill(const struct kn_launcher *l, uint32_t w);
+void kn_engine_kill(
+    const struct kn_launcher *l, uint32_t w, const struct kn_launched *lw);
+void kn_engine_release(const struct kn_launcher *l, uint32_t w);
 /* Containers of an engine that a dead supervisor left, by what it noted in its place.
  */
 void kn_engine_left(const char *place);

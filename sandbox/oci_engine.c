@@ -17,16 +17,11 @@
  */
 #include "sandbox/oci_engine.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "ipc/control.h"
 #include "ipc/err.h"
@@ -193,36 +188,6 @@ kn_engine_argv(const struct kn_engine_req *r, struct kn_argv *out, struct kn_err
 	}
 	*out = a;
 	return 0;
-}
-
-/* Its parent does not wait for it, and it must be nobody's child that is waited for: it
- * is a grandchild, and the one between ends at once. */
-void
-kn_engine_remove(enum kn_runtime runtime, const char *program, const char *id)
-{
-	const char *const argv[] = { program, "rm", "--force",
-		runtime == KN_RUNTIME_PODMAN ? "--time=0" : id,
-		runtime == KN_RUNTIME_PODMAN ? id : NULL, NULL };
-	pid_t pid = fork();
-
-	if (pid < 0)
-		return;
-	if (pid == 0) {
-		int fd = open("/dev/null", O_RDWR);
-		sigset_t none;
-
-		if (fork() != 0)
-			_exit(0);
-		sigemptyset(&none);
-		sigprocmask(SIG_SETMASK, &none, NULL);
-		setsid();
-		for (int i = 0; i < 3; i++)
-			dup2(fd, i);
-		execve(program, (char *const *)(uintptr_t)argv, kn_engine_env());
-		_exit(127);
-	}
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
 }
 
 char *const *

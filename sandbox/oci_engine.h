@@ -41,9 +41,6 @@ struct kn_engine_req {
 /* The command that runs the container. */
 int kn_engine_argv(
     const struct kn_engine_req *r, struct kn_argv *out, struct kn_err *e);
-/* Have the engine remove a container, whatever it does, without waiting: it may be gone
- * already. */
-void kn_engine_remove(enum kn_runtime runtime, const char *program, const char *id);
 /* What an engine needs of the caller's environment; NULL-terminated, owned by nobody.
  */
 char *const *kn_engine_env(void);

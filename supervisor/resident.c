@@ -305,7 +305,7 @@ on_pong(struct kn_wk *w, const struct kn_slot_head *h, const uint8_t *bytes)
 		r->bad = true;
 		return;
 	}
-	r->ready = true;
+	r->ready = w->lw.up = true;
 	KN_LOG(&w->sup->log, KN_NS_LIFECYCLE, (int)w->index,
 	    "sandbox pid=%d after=%lluus", (int)w->lw.proc.pid,
 	    (unsigned long long)((kn_clock_now() - w->spawned_ns) / 1000));

@@ -186,7 +186,7 @@ kn_view_ready(struct kn_wk *w)
 {
 	struct kn_event ev = event(w, KN_EV_READY);
 
-	w->ready = true;
+	w->ready = w->lw.up = true;
 	count_ready(w->sup);
 	KN_LOG(&w->sup->log, KN_NS_LIFECYCLE, (int)w->index,
 	    "ready pid=%d after=%lluus", (int)w->lw.proc.pid,

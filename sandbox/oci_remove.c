@@ -1,0 +1,161 @@
+/* sandbox/oci_remove.c: see oci_remove.h. */
+#include "sandbox/oci_remove.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ipc/clock.h"
+#include "ipc/fd.h"
+#include "sandbox/oci_engine.h"
+#include "sandbox/place.h"
+
+enum {
+	CLIENT_FD = 3,
+	CLIENT_MS = 5000, /* from a client's kill to its end */
+	PAUSE_FIRST_MS = 100,
+	PAUSE_MOST_MS = 1000,
+	/* So long after its client's end, as the note's time has it, a daemon makes
+	 * nothing any more. Less than KN_OCI_REMOVE_MS. */
+	MAKE_S = 30
+};
+
+/* Run it, and say whether it said anything. 0, or -1: it failed, or was not done in
+ * time. All signals are blocked here: no wait is interrupted. */
+static int
+ask(const char *const argv[], uint64_t deadline, bool *out_said)
+{
+	int p[2], status = -1;
+	struct pollfd said, ended;
+	pid_t pid;
+	char byte;
+
+	if (pipe2(p, O_CLOEXEC) < 0)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		sigset_t none;
+
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		dup2(p[1], STDOUT_FILENO);
+		execve(argv[0], (char *const *)(uintptr_t)argv, kn_engine_env());
+		_exit(127);
+	}
+	close(p[1]);
+	if (pid > 0) {
+		ended = (struct pollfd){ .fd = (int)syscall(SYS_pidfd_open, pid, 0),
+			.events = POLLIN };
+		if (poll(&ended, 1, kn_clock_poll_ms(kn_clock_now(), deadline)) != 1)
+			kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+		kn_fd_close(&ended.fd);
+	}
+	said = (struct pollfd){ .fd = p[0], .events = POLLIN };
+	*out_said = poll(&said, 1, 0) == 1 && read(p[0], &byte, 1) == 1;
+	close(p[0]);
+	return status == 0 ? 0 : -1;
+}
+
+/* Also where the note is gone: somebody else has seen to it. */
+static bool
+is_late(const char *note)
+{
+	struct timespec now;
+	struct stat st;
+
+	return stat(note, &st) < 0 || clock_gettime(CLOCK_REALTIME, &now) < 0 ||
+	       now.tv_sec - st.st_mtim.tv_sec > MAKE_S;
+}
+
+/* That there is none is believed of a list only, of all but what was asked for: `rm`
+ * ends well where it has found nothing, or not, depending on the engine's age. */
+static void
+remove_it(const struct kn_oci_removal *r, bool settled)
+{
+	bool podman = r->runtime == KN_RUNTIME_PODMAN;
+	char filter[128];
+	const char *const tell[] = { r->program, "rm", "--force",
+		podman ? "--time=0" : r->id, podman ? r->id : NULL, NULL };
+	const char *const list[] = { r->program, "ps", "--all", "--quiet", "--filter",
+		filter, NULL };
+	uint64_t deadline = kn_clock_after_ms(kn_clock_now(), KN_OCI_REMOVE_MS);
+
+	if (snprintf(filter, sizeof filter, "name=%s$", r->id) >= (int)sizeof filter)
+		return;
+	for (int ms = PAUSE_FIRST_MS; kn_clock_now() < deadline;
+	     ms = 2 * ms < PAUSE_MOST_MS ? 2 * ms : PAUSE_MOST_MS) {
+		bool said, listed;
+
+		if (ask(tell, deadline, &said) == 0 && said)
+			settled = true; /* by its name: it was there */
+		if (ask(list, deadline, &listed) == 0) {
+			if (!listed && (settled || is_late(r->note))) {
+				kn_place_done(r->note);
+				return;
+			}
+			settled |= listed;
+		}
+		poll(NULL, 0, ms);
+	}
+}
+
+/* It holds none of our descriptors: a worker ends by the end of its socket. Signals
+ * stay blocked, as a service manager sends them to all of a service. */
+static void __attribute__((noreturn)) run(const struct kn_oci_removal *r)
+{
+	const struct sigaction normal = { .sa_handler = SIG_DFL };
+	struct pollfd client = { .fd = -1, .events = POLLIN };
+	int null = open("/dev/null", O_RDWR);
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	sigaction(SIGCHLD, &normal, NULL); /* a program that we are in may ignore it */
+	prctl(PR_SET_NAME, "knit-remover", 0, 0, 0);
+	setsid();
+	for (int i = 0; i < CLIENT_FD; i++)
+		dup2(null, i);
+	if (r->client >= 0)
+		client.fd = dup2(r->client, CLIENT_FD);
+	if (chdir("/") < 0 ||
+	    syscall(
+		SYS_close_range, client.fd < 0 ? CLIENT_FD : CLIENT_FD + 1, ~0u, 0) < 0)
+		_exit(1);
+	if (client.fd >= 0) {
+		poll(&client, 1, CLIENT_MS);
+		/* Until now it may have asked for it. */
+		utimensat(AT_FDCWD, r->note, NULL, 0);
+	}
+	kn_fd_close(&client.fd);
+	/* podman's client makes it itself. */
+	remove_it(r, r->settled || r->runtime == KN_RUNTIME_PODMAN);
+	_exit(0);
+}
+
+int
+kn_oci_remove(const struct kn_oci_removal *r)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return -1;
+	if (pid == 0) {
+		pid = fork();
+		if (pid == 0)
+			run(r);
+		_exit(pid < 0);
+	}
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status == 0 ? 0 : -1;
+}
