@@ -89,7 +89,7 @@ switch_controller(int dir_fd, char sign, const char *controller)
 }
 
 static void
-step_back(struct kn_cgroup_tree *t)
+step_back(struct kn_cgroup_tree *t, uint64_t deadline_ns)
 {
 	/* Stays on where somebody else has come to need it. */
 	if (t->cpu_on)
@@ -101,8 +101,10 @@ step_back(struct kn_cgroup_tree *t)
 	 * the processes that were in it prove it. */
 	switch_controller(t->own_fd, '-', "memory");
 	switch_controller(t->own_fd, '-', "pids");
-	kn_cgroup_dir_write(t->own_fd, "cgroup.procs", "0");
-	unlinkat(t->own_fd, t->leaf, AT_REMOVEDIR);
+	/* What we started may be in the leaf a moment longer than we need it: the
+	 * guard, or podman's monitor of a container that has gone. */
+	if (kn_cgroup_dir_write(t->own_fd, "cgroup.procs", "0") == 0)
+		kn_cgroup_dir_remove(t->own_fd, t->leaf, deadline_ns);
 	t->moved = false;
 }
 
@@ -148,7 +150,7 @@ v2_controllers(struct kn_cgroup_tree *t, unsigned want)
 	if ((want & KN_CTL_CPU_MAX) != 0 && v2_enable(t, "cpu", &t->cpu_on))
 		ctl |= KN_CTL_CPU_MAX;
 	if (ctl == 0)
-		step_back(t);
+		step_back(t, 0);
 	/* Basic CPU figures and the kill file need no controller. */
 	if ((want & KN_CTL_CPU) != 0 &&
 	    kn_cgroup_dir_can(t->pool_fd, "cpu.stat", O_RDONLY))
@@ -345,7 +347,7 @@ kn_cgroup_tree_close(struct kn_cgroup_tree *t, uint64_t deadline_ns)
 	kn_fd_close(&t->pool_fd);
 	if (t->own_fd >= 0) {
 		kn_cgroup_dir_remove(t->own_fd, t->name, deadline_ns);
-		step_back(t);
+		step_back(t, deadline_ns);
 	}
 	kn_fd_close(&t->own_fd);
 }
