@@ -287,6 +287,8 @@ kn_launcher_free(struct kn_launcher *l)
 	if (l == NULL)
 		return;
 	kn_guard_dismiss(&l->guard); /* it ends while we tidy up */
+	if (l->ops->settle != NULL)
+		l->ops->settle(l);
 	kn_cgroup_close(l->cgroup);
 	if (l->ops->close != NULL)
 		l->ops->close(l);

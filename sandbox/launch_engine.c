@@ -9,11 +9,12 @@
  * not below it, so it is ended by its cgroup where it joined ours, by the end of its
  * socket, and by the engine, which is told to remove it (oci_remove.h). Each start has
  * a name and a note of its own, since a removal may still be under way. The note is
- * there before the client is started, and until the container is gone; the next start
- * follows those that are left.
+ * there before the client is started, and until the container is gone: the end of the
+ * pool waits for that, and whom no end was given leaves notes to the next start.
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ipc/clock.h"
 #include "ipc/err.h"
 #include "sandbox/launch_oci_int.h"
 #include "sandbox/oci_bridge.h"
@@ -33,6 +35,8 @@
 enum {
 	PATH_ROOM = 420,
 	NOTE_MAX = 256,
+	PAUSE_FIRST_MS = 1,
+	PAUSE_MOST_MS = 50,
 	STOPPED_MIN = 128 /* statuses from here on say that a signal came */
 };
 
@@ -262,6 +266,27 @@ kn_engine_release(const struct kn_launcher *l, uint32_t w)
 	o->w[w].noted = false;
 	note_path(l, w, path);
 	unlink(path);
+}
+
+/* Removals go on without us, but not where our end is everybody's: that of a service,
+ * or of a container whose process 1 we are. Nor can our cgroup be removed before. A
+ * pool whose process has others leaves it to the last of them. */
+void
+kn_engine_settle(const struct kn_launcher *l)
+{
+	const struct kn_oci *o = l->own;
+	uint64_t deadline = kn_clock_after_ms(kn_clock_now(), KN_OCI_REMOVE_MS);
+	bool used = false;
+
+	for (uint32_t w = 0; o != NULL && o->engine && o->w != NULL && w < l->worker_n;
+	     w++)
+		used |= o->w[w].starts > 0;
+	for (int ms = PAUSE_FIRST_MS; used && kn_clock_now() < deadline;
+	     ms = 2 * ms < PAUSE_MOST_MS ? 2 * ms : PAUSE_MOST_MS) {
+		if (kn_place_rest(l->place, l->swept) != KN_PLACE_REST_NOTED)
+			return;
+		poll(NULL, 0, ms);
+	}
 }
 
 /* Containers of this pool only, whatever is noted, and only if we have noted it. */

@@ -80,6 +80,9 @@ struct kn_launch_ops {
 	/* After the reap, and at the end of the pool: what it left. */
 	void (*release)(struct kn_launcher *l, uint32_t w);
 	void (*close)(struct kn_launcher *l);
+	/* At the end of the pool, first: wait, within bounds, for what others are
+	 * removing for it. */
+	void (*settle)(const struct kn_launcher *l);
 	/* Once, beside the first start: what dead supervisors left. */
 	void (*sweep)(const struct kn_launcher *l);
 	/* Why this kind cannot give a layer, as a clause; NULL: it can. */

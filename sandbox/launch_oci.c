@@ -374,6 +374,7 @@ const struct kn_launch_ops kn_launch_oci = {
 	.kill = kill_worker,
 	.release = release,
 	.close = close_own,
+	.settle = kn_engine_settle,
 	.sweep = sweep,
 	.lacks = lacks,
 	/* runc, podman, docker; crun has none, and what maps ids for it complains first

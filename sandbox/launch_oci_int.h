@@ -31,6 +31,7 @@ int kn_engine_plan(
 void kn_engine_kill(
     const struct kn_launcher *l, uint32_t w, const struct kn_launched *lw);
 void kn_engine_release(const struct kn_launcher *l, uint32_t w);
+void kn_engine_settle(const struct kn_launcher *l);
 /* Containers of an engine that a dead supervisor left, by what it noted in its place.
  */
 void kn_engine_left(const char *place);
