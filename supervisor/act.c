@@ -222,6 +222,7 @@ act_publish(struct kn_sup *s, const struct kn_action *a)
 	e->attempt = a->attempt;
 	e->claimed = e->has_result = e->told_to_end = false;
 	e->begun_ns = e->ended_ns = 0;
+	e->why = NULL;
 	if (!w->live || w->bad || w->sock_eof ||
 	    !(s->module ? kn_call_publish(w, e) : kn_publish(w, e))) {
 		reply(s, a, KN_EV_PUBLISH_FAILED);

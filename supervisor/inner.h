@@ -97,8 +97,8 @@ struct kn_entry {
 	bool has_result;
 	enum kn_how how;
 	enum kn_verdict refusal; /* REFUSED */
-	const char *why;	 /* REFUSED: text; static */
-	const char *over;	 /* stream that went over its cap where that kills */
+	const char *why;    /* REFUSED, or lost with its worker: text or NULL; static */
+	const char *over;   /* stream that went over its cap where that kills */
 	const char *broken; /* stream that we could not carry on; broken_sys: why */
 	int broken_sys;
 	struct kn_outcome_file *files;

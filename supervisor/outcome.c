@@ -107,6 +107,8 @@ judge(const struct kn_entry *e, struct kn_outcome *o)
 		in.behind = kn_lack_openat2_text((int)e->result.sys);
 	if (e->how == KN_HOW_LAUNCH_FAILED && s->has_fail)
 		in.note = s->fail.msg;
+	if (e->how == KN_HOW_WORKER_LOST)
+		in.note = e->why;
 	if (e->how == KN_HOW_VIOLATION && w && w->incarnation == e->incarnation)
 		in.note = w->bad;
 	if (e->how == KN_HOW_RESULT && !e->has_result)

@@ -80,6 +80,7 @@ struct kn_resident_wk {
 	bool load_failed; /* the pong was an error: */
 	struct kn_err load_err;
 	enum kn_cause killed; /* what the stub was told, NONE: it was not */
+	uint64_t killed_ns;   /* and when */
 	uint64_t kill_by_ns;  /* the stub was told to end it: else all goes then */
 	bool over; /* nothing of it runs any more, the stub says: it has teardown_ms */
 	int bell_fd;

@@ -25,7 +25,8 @@ kn_resident_kill(struct kn_wk *w, enum kn_cause cause)
 	if (!r->running || r->bad || w->bad || r->kill_by_ns)
 		return false;
 	r->killed = cause;
-	r->kill_by_ns = kn_clock_after_ms(kn_clock_now(),
+	r->killed_ns = kn_clock_now();
+	r->kill_by_ns = kn_clock_after_ms(r->killed_ns,
 	    (uint64_t)KN_RESIDENT_KILL_MS + w->sup->policy->timeouts.grace_ms);
 	return kn_fd_send(w->lw.sock, &msg, sizeof msg, NULL, 0, 1) == 0;
 }
@@ -51,6 +52,33 @@ guilty(struct kn_wk *w)
 	return e;
 }
 
+/* It was ended for another call than e, which had begun meanwhile: that one ended just
+ * before the kill came, and its result is there, or it is the core's to answer. */
+static bool
+is_anothers_end(const struct kn_resident_wk *r, const struct kn_entry *e, uint64_t ns)
+{
+	uint64_t hard_ns = e->task->timeouts.hard_ms * KN_MS_NS;
+
+	if (r->end.cause == KN_CAUSE_HARD)
+		return !hard_ns || ns - e->begun_ns < hard_ns;
+	if (r->end.cause == KN_CAUSE_CANCEL)
+		return !e->aborted;
+	return r->end.cause == KN_CAUSE_OUTPUT && e->begun_ns >= r->killed_ns;
+}
+
+/* How the resident ended is how e did. */
+static void
+take_end(struct kn_wk *w, struct kn_entry *e, uint64_t ended_ns)
+{
+	e->ended_ns = ended_ns;
+	e->result = w->res.end;
+	e->result.begun_ns = e->begun_ns;
+	e->result.ended_ns = e->ended_ns;
+	e->result.user_us = e->result.system_us =
+	    0; /* the resident's, not the call's */
+	e->has_result = e->died = true;
+}
+
 /* What it was at, by its own word, which costs nobody but itself; how it ended, by the
  * stub's. */
 void
@@ -63,7 +91,7 @@ kn_resident_answer(struct kn_wk *w)
 		.incarnation = w->incarnation };
 	struct kn_entry *e, *over;
 	uint32_t task, gen;
-	uint64_t ns = 0;
+	uint64_t ns = 0, ended_ns;
 
 	if (w->bad || !w->ready)
 		return;
@@ -82,25 +110,22 @@ kn_resident_answer(struct kn_wk *w)
 	e->begun_ns = ns < ev.now_ns ? ns : ev.now_ns;
 	ev.task = e->index;
 	ev.gen = e->gen;
+	ended_ns = r->end.ended_ns > e->begun_ns && r->end.ended_ns <= ev.now_ns
+		       ? r->end.ended_ns
+		       : ev.now_ns;
 	/* Its end is not known where the stub went too, and not its own where the
 	 * resident was stopped for a reason that is not this call's. It is lost, and
 	 * not to be run again unasked. */
 	if (!r->ended || r->killed == KN_CAUSE_STOP ||
-	    (r->killed == KN_CAUSE_CPU && !over)) {
+	    (r->killed == KN_CAUSE_CPU && !over) || is_anothers_end(r, e, ended_ns)) {
 		ev.type = KN_EV_BEGUN;
 		ev.begun_ns = e->begun_ns;
+		e->why =
+		    r->ended ? "it was ended for another reason than this call" : NULL;
 		kn_turn_feed(w->sup, &ev);
 		return;
 	}
-	e->ended_ns = r->end.ended_ns > e->begun_ns && r->end.ended_ns <= ev.now_ns
-			  ? r->end.ended_ns
-			  : ev.now_ns;
-	e->result = r->end;
-	e->result.begun_ns = e->begun_ns;
-	e->result.ended_ns = e->ended_ns;
-	e->result.user_us = e->result.system_us =
-	    0; /* the resident's, not the call's */
-	e->has_result = e->died = true;
+	take_end(w, e, ended_ns);
 	kn_publish_forget(e);
 	kn_turn_feed(w->sup, &ev);
 }

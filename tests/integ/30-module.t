@@ -120,6 +120,18 @@ is "$(js "$T/out" 'sum(r["verdict"] == "ok" for i, r in by.items() if "." in i)'
 printf '%s\n' '{"id":"spin","call":"until_aborted","timeouts":{"hard_ms":300}}' '{"id":"next","call":"echo","value":1}' >"$T/tasks"
 ks run --module "$M/basic.so" --workers 1 --tasks "$T/tasks"
 is "$(v spin 'r["verdict"]') $(v next 'r["verdict"]')" "timeout ok" "hard_ms ends a call that computes for ever, and the next one runs"
+# Of two with about the same limit the second begins when the kill for the first may be on
+# its way: who ran for less than the limit did not run longer.
+"$PY" - $(scaled 20) >"$T/tasks" <<'X'
+import json, sys
+ms = int(sys.argv[1])
+for i in range(100):
+    print(json.dumps({"id": "s%d" % i, "call": "sleep_ms", "value": ms, "timeouts": {"hard_ms": ms}}))
+    print(json.dumps({"id": "e%d" % i, "call": "echo", "value": i}))
+X
+ks run --quiet --module "$M/basic.so" --workers 2 --tasks "$T/tasks"
+is "$(js "$T/out" 'len(by), [r for i, r in by.items() if r["verdict"] not in ("ok", "timeout", "worker-lost") or r["verdict"] == "timeout" and r["usage"]["wall_ms"] < '"$(scaled 20)"' or i[0] == "e" and r["verdict"] == "timeout"]')" \
+    "(200, [])" "who is killed with its worker for the call before has not run too long"
 
 # ---- cancel: queued, running, done, unknown ----
 mkfifo "$T/in"
