@@ -66,6 +66,19 @@ is_anothers_end(const struct kn_resident_wk *r, const struct kn_entry *e, uint64
 	return r->end.cause == KN_CAUSE_OUTPUT && e->begun_ns >= r->killed_ns;
 }
 
+/* The stub counts from the resident's start: a child that a call left may have met the
+ * limit long ago. It is this call's end if it was the process itself, or if there was
+ * no other call. */
+static bool
+is_end_by_memory(const struct kn_wk *w)
+{
+	const struct kn_job_result *end = &w->res.end;
+
+	return w->results == 0 ||
+	       (end->cause == KN_CAUSE_NONE && WIFSIGNALED(end->wait_status) &&
+		   WTERMSIG(end->wait_status) == SIGKILL);
+}
+
 /* How the resident ended is how e did. */
 static void
 take_end(struct kn_wk *w, struct kn_entry *e, uint64_t ended_ns)
@@ -76,6 +89,8 @@ take_end(struct kn_wk *w, struct kn_entry *e, uint64_t ended_ns)
 	e->result.ended_ns = e->ended_ns;
 	e->result.user_us = e->result.system_us =
 	    0; /* the resident's, not the call's */
+	if (!is_end_by_memory(w))
+		e->result.oom_kills = 0;
 	e->has_result = e->died = true;
 }
 

@@ -129,6 +129,57 @@ who_began_after_the_kill_did_not_write_too_much(void **state)
 	no_end_of_its_own(e);
 }
 
+/* ---- memory ---- */
+
+static uint32_t
+oom_kills_of(struct kn_entry *e)
+{
+	w->res.end.oom_kills = 1;
+	its_own_end(e);
+	return e->result.oom_kills;
+}
+
+static void
+a_process_killed_for_memory_is_its_calls_end(void **state)
+{
+	(void)state;
+	assert_int_equal(oom_kills_of(at_call(1, KN_CAUSE_NONE, SIGKILL)), 1);
+}
+
+static void
+an_old_kill_for_memory_does_not_explain_a_crash(void **state)
+{
+	(void)state;
+	assert_int_equal(oom_kills_of(at_call(1, KN_CAUSE_NONE, SIGSEGV)), 0);
+}
+
+static void
+an_old_kill_for_memory_does_not_explain_an_exit(void **state)
+{
+	(void)state;
+	assert_int_equal(oom_kills_of(at_call(1, KN_CAUSE_NONE, 3 << 8)), 0);
+}
+
+static void
+an_old_kill_for_memory_does_not_hide_a_hard_limit(void **state)
+{
+	struct kn_entry *e = at_call(50, KN_CAUSE_HARD, SIGKILL);
+
+	(void)state;
+	task.timeouts.hard_ms = 50;
+	assert_int_equal(oom_kills_of(e), 0);
+}
+
+static void
+of_the_first_call_there_is_no_older_kill(void **state)
+{
+	struct kn_entry *e = at_call(1, KN_CAUSE_NONE, SIGABRT);
+
+	(void)state;
+	w->results = 0;
+	assert_int_equal(oom_kills_of(e), 1);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
 
 int
@@ -142,6 +193,11 @@ main(void)
 		CASE(who_was_not_told_to_give_up_is_not_cancelled),
 		CASE(too_much_output_is_whose_call_it_was),
 		CASE(who_began_after_the_kill_did_not_write_too_much),
+		CASE(a_process_killed_for_memory_is_its_calls_end),
+		CASE(an_old_kill_for_memory_does_not_explain_a_crash),
+		CASE(an_old_kill_for_memory_does_not_explain_an_exit),
+		CASE(an_old_kill_for_memory_does_not_hide_a_hard_limit),
+		CASE(of_the_first_call_there_is_no_older_kill),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
