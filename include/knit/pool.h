@@ -348,7 +348,7 @@ int knit_pool_submit(
 /* Have it end: one that has begun is killed. Its outcome (cancelled, unless it was
  * quicker) comes as any other. Of a finished one nothing changes. */
 int knit_job_cancel(struct knit_job *job, struct knit_error *e);
-/* Send a signal to what a job runs. 1: sent. 0: it runs nothing (now). */
+/* Send a signal to what a job runs, or begins to. 1: sent. 0: it runs nothing (now). */
 int knit_job_signal(struct knit_job *job, int signo, struct knit_error *e);
 /* Of one with knit_job_set_terminal(): the caller's terminal has another size; is to be
  * as it was before (the caller stops itself); and raw again. */

@@ -223,6 +223,7 @@ init_main(void *arg)
 	if (task < 0)
 		init_fail(c, KN_EXEC_CELL, task, "start the task's process");
 	c->init_cpu_ns = kn_sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	kn_shm_store32_release(&c->executed, 1); /* Z1 */
 	init_close(c);
 	init_obey(c); /* a signal may have come before there was a task */
 	init_reap(c, task);
@@ -247,10 +248,16 @@ kn_cell_start(struct kn_cell *c)
 	c->detail = NULL;
 	c->begun_ns = c->ended_ns = c->init_cpu_ns = 0;
 	c->wait_status = SIGKILL;
-	c->ended = c->over = c->kill_asked = c->kill_done = 0;
+	c->ended = c->executed = c->over = c->kill_asked = c->kill_done = 0;
 	c->pidfd = -1;
 	c->pid = (int)kn_sys_clone3_run(&a, init_main, c);
 	return c->pid < 0 ? c->pid : 0;
+}
+
+bool
+kn_cell_is_executed(const struct kn_cell *c)
+{
+	return kn_shm_load32_acquire(&c->executed) != 0; /* Z2 */
 }
 
 bool

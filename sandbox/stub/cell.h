@@ -68,6 +68,11 @@ struct kn_cell {
 	 * E1 init_reap store release <-> E2 kn_cell_has_ended load acquire, carries
 	 * ended_ns and wait_status. If init dies before E1 the cell was killed. */
 	uint32_t ended;
+	/* executed: writer init, reader stub. 1: the task's process has its program, or
+	 * failed on the way. Before that it has our signal handlers.
+	 * Z1 init_main store release <-> Z2 kn_cell_is_executed load acquire, carries
+	 * nothing. If init dies before Z1 there is nothing to send a signal to. */
+	uint32_t executed;
 	/* over: writer init, reader stub. 1: init has reaped all of the cell, and the
 	 * usage below is theirs; all that is left is init's own end.
 	 * X1 init_over store release <-> X2 is_over load acquire, carries
@@ -93,6 +98,8 @@ struct kn_cell {
 /* Start it. The plan must stay as it is until the reap. 0, or a negative errno: there
  * is no cell. */
 int kn_cell_start(struct kn_cell *c);
+/* Whether the task's own program runs by now, or has. */
+bool kn_cell_is_executed(const struct kn_cell *c);
 /* Whether the task ended by itself; true is final. */
 bool kn_cell_has_ended(const struct kn_cell *c);
 /* End all of it, as often as wanted until the pidfd is readable. Init does the killing,

@@ -20,6 +20,11 @@ enum {
 	LARGE_BYTES = 64 * 1024, /* a payload whose pages are given back */
 };
 #define KILL_AGAIN_NS (10 * KN_MS_NS)
+#define SIGNAL_AGAIN_NS KN_MS_NS
+#define SIGNAL_BIT(n) (1ull << ((n)-1))
+#define STOP_BITS \
+	(SIGNAL_BIT(SIGSTOP) | SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | \
+	    SIGNAL_BIT(SIGTTOU))
 /* Init runs within a few milliseconds even among a hundred spinning processes. */
 #define KILL_FORCE_NS (25 * KN_MS_NS)
 
@@ -287,6 +292,41 @@ act_on_time(struct run *r, uint64_t now_ns)
 		end_cell(r, KN_CAUSE_SOFT, now_ns);
 }
 
+/* What came while the cell was made waits for the task's program: its process before
+ * that is ours, and there may be none. */
+static void
+pass_signals(struct run *r)
+{
+	int pid;
+
+	if (!kn_cell_is_executed(&r->cell)) {
+		r->signal_ns = kn_clock_now() + SIGNAL_AGAIN_NS;
+		return;
+	}
+	pid = kn_watch_task_pid(&r->s->watch, r->cell.pid);
+	for (int n = 1; pid > 1 && n <= 64; n++) {
+		if (!(r->signals & SIGNAL_BIT(n)))
+			continue;
+		/* A module with threads of its own has something to do. */
+		if (n != SIGSTOP || !(r->job.flags & KN_JOB_RESIDENT) ||
+		    kn_watch_is_single(&r->s->watch, r->cell.pid))
+			kn_watch_signal(&r->s->watch, r->cell.pid, pid, n);
+	}
+	r->signals = r->signal_ns = 0;
+	kn_watch_again(&r->s->watch, kn_clock_now());
+}
+
+/* As the kernel has it, one that stops and one that goes on do not wait together. */
+static void
+keep_signal(struct run *r, int signo)
+{
+	if (signo == SIGCONT)
+		r->signals &= ~STOP_BITS;
+	else if (SIGNAL_BIT(signo) & STOP_BITS)
+		r->signals &= ~SIGNAL_BIT(SIGCONT);
+	r->signals |= SIGNAL_BIT(signo);
+}
+
 static void
 take_message(struct run *r)
 {
@@ -297,21 +337,17 @@ take_message(struct run *r)
 		decide(r, o.kill);
 		kill_cell(r, kn_clock_now());
 	} else if (o.signo) {
-		int pid = kn_watch_task_pid(&r->s->watch, r->cell.pid);
-
-		/* A module with threads of its own has something to do. */
-		if (pid > 1 &&
-		    (o.signo != SIGSTOP || !(r->job.flags & KN_JOB_RESIDENT) ||
-			kn_watch_is_single(&r->s->watch, r->cell.pid)))
-			kn_watch_signal(&r->s->watch, r->cell.pid, pid, o.signo);
-		kn_watch_again(&r->s->watch, kn_clock_now());
+		keep_signal(r, o.signo);
+		pass_signals(r);
 	}
 }
 
 static uint64_t
 next_ns(const struct run *r)
 {
-	return r->killing ? r->kill_ns : sooner(due_ns(r), r->s->watch.next_ns);
+	uint64_t look_ns = sooner(r->s->watch.next_ns, r->signal_ns);
+
+	return r->killing ? r->kill_ns : sooner(due_ns(r), look_ns);
 }
 
 static void
@@ -328,6 +364,8 @@ wait_for_cell(struct run *r)
 		struct timespec t = { 0, 0 };
 
 		act_on_time(r, now);
+		if (r->signal_ns && now >= r->signal_ns)
+			pass_signals(r);
 		now = kn_clock_now(); /* a look takes its time */
 		next = next_ns(r);
 		if (next > now) {

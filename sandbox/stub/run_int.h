@@ -20,6 +20,8 @@ struct run {
 	int slave;		 /* the task's end of its terminal, or -1 */
 	/* absolute, 0: none */
 	uint64_t hard_ns, soft_ns, grace_ns, kill_ns, force_ns;
+	uint64_t signals;   /* to be sent to the task: bit n - 1 is signal n */
+	uint64_t signal_ns; /* when they are tried again; 0: there are none */
 	bool killing;
 	bool unclean; /* something of the task is still there: the worker's last one */
 };

@@ -106,6 +106,59 @@ the_next_job_does_not_pay_for_files_that_are_held(void **state)
 	assert_int_equal(knit_pool_close(p), 0);
 }
 
+static struct knit_pool *pool_of_it; /* of the job that a test is about */
+
+static bool
+signal_is_taken(void *job)
+{
+	struct knit_pool *p = pool_of_it;
+
+	return knit_pool_dispatch(p, NULL) >= 0 &&
+	       knit_job_signal(job, SIGUSR1, &err) == 1;
+}
+
+/* One is enough, however much there is to do before the command is started. */
+static void
+a_signal_waits_for_a_command_that_is_being_started(void **state)
+{
+	static char big[7 << 20];
+	struct knit_pool *pool = pool_of_it = pool_of(1, 0);
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		struct knit_job *job = sh("sleep 1000; exit 3");
+
+		assert_int_equal(knit_job_add_file(job, "big", 0644, big,
+				     i % 2 ? sizeof big : sizeof big / 64),
+		    0);
+		submit(pool, job);
+		assert_true(comes(signal_is_taken, job));
+		is(finish(job), KNIT_SIGNAL);
+		assert_int_equal(knit_job_outcome(job)->signal, SIGUSR1);
+		knit_job_free(job);
+	}
+	knit_pool_close(pool);
+}
+
+static void
+what_waits_behind_another_job_takes_no_signal(void **state)
+{
+	struct knit_pool *pool = pool_of_it = pool_of(1, 0);
+	struct knit_job *first = sh("sleep 1000"), *next = sh("exit 3");
+
+	(void)state;
+	submit(pool, first);
+	submit(pool, next);
+	assert_true(comes(signal_is_taken, first));
+	assert_int_equal(knit_job_signal(next, SIGKILL, &err), 0);
+	is(finish(first), KNIT_SIGNAL);
+	is(finish(next), KNIT_EXIT);
+	assert_int_equal(knit_job_signal(next, SIGKILL, &err), 0);
+	knit_job_free(first);
+	knit_job_free(next);
+	knit_pool_close(pool);
+}
+
 static void
 calls_that_were_refused_are_told(void **state)
 {
@@ -312,6 +365,8 @@ main(void)
 		TEST(stdin_environment_files_and_directory_reach_it),
 		TEST(files_come_back_by_descriptor),
 		TEST(the_next_job_does_not_pay_for_files_that_are_held),
+		TEST(a_signal_waits_for_a_command_that_is_being_started),
+		TEST(what_waits_behind_another_job_takes_no_signal),
 		TEST(calls_that_were_refused_are_told),
 		TEST(limits_hold_and_may_only_be_tighter),
 		TEST(a_setter_refuses_by_name_and_the_submission_repeats_it),
