@@ -171,6 +171,20 @@ kn_arena_slice(const struct kn_arena *a, uint32_t w, struct kn_slice *out)
 }
 
 int
+kn_arena_empty_areas(struct kn_arena *a, uint32_t w, struct kn_err *e)
+{
+	const struct kn_layout *l = &a->layout;
+	uint64_t off = kn_layout_slice_off(l, w), hot = hot_bytes(l);
+
+	if (w < l->worker_n && l->slice_bytes > hot &&
+	    fallocate(a->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		(off_t)(off + hot), (off_t)(l->slice_bytes - hot)) < 0)
+		return kn_err_sys(
+		    e, KN_EK_HOST, "empty the payload areas of slice %u", w);
+	return 0;
+}
+
+int
 kn_arena_reset_slice(struct kn_arena *a, uint32_t w, struct kn_err *e)
 {
 	const struct kn_layout *l = &a->layout;
@@ -182,12 +196,7 @@ kn_arena_reset_slice(struct kn_arena *a, uint32_t w, struct kn_err *e)
 		    e, KN_EK_BUG, "reset of slice %u of %u", w, l->worker_n);
 	/* Plain access: exclusive, as the caller promises that no worker maps it. */
 	memset(p + off, 0, (size_t)hot);
-	if (l->slice_bytes > hot &&
-	    fallocate(a->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-		(off_t)(off + hot), (off_t)(l->slice_bytes - hot)) < 0)
-		return kn_err_sys(
-		    e, KN_EK_HOST, "empty the payload areas of slice %u", w);
-	return 0;
+	return kn_arena_empty_areas(a, w, e);
 }
 
 static int

@@ -41,6 +41,8 @@ void kn_slice_at(void *base, const struct kn_layout *l, struct kn_slice *out);
 /* Zero control page and slots of slice w and punch out its areas. Only while no
  * process has it mapped (before launch, after the reap). */
 int kn_arena_reset_slice(struct kn_arena *a, uint32_t w, struct kn_err *e);
+/* Give the pages of its areas back: what is there is of no use to anybody any more. */
+int kn_arena_empty_areas(struct kn_arena *a, uint32_t w, struct kn_err *e);
 /* Give n bytes at off of w's submit area a backing before they are written: lack of
  * memory is then an error here and not SIGBUS at the write. Cheap where it is backed.
  */

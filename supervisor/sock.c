@@ -329,6 +329,18 @@ lose_tasks(struct kn_wk *w)
 	}
 }
 
+/* What it was given and what it left: all is read that will be, and the next one that
+ * has the slice may be long in coming. The one of a single command does not come. */
+static void
+empty_areas(struct kn_wk *w)
+{
+	struct kn_sup *s = w->sup;
+	uint32_t slice = s->module ? kn_resident_slice(s, w->index) : w->index;
+
+	if (!s->opt.single)
+		(void)kn_arena_empty_areas(&s->arena, slice, NULL);
+}
+
 void
 kn_view_finish(struct kn_wk *w, bool keep)
 {
@@ -358,6 +370,7 @@ kn_view_finish(struct kn_wk *w, bool keep)
 	if (!w->ready && s->stop_level < 2 && !s->ended)
 		explain(w);
 	lose_tasks(w);
+	empty_areas(w);
 	w->live = false;
 	if (keep)
 		kn_resident_close(w);

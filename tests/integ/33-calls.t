@@ -145,6 +145,33 @@ for steal in brokered shared; do
 	is "$(cat "$T/$steal")" \
 	    "areas at most 32 a place; large; given back, given back; rc 0" "$steal: 32 areas a direction at most; the pages of many in a row and of large ones are given back when all is quiet"
 done
+# Of a worker that is gone, with nobody in its place: a crash, and no more calls.
+cat >"$T/gone.py" <<'X'
+import json, os, subprocess, sys, time
+p = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+def call(**task):
+    p.stdin.write((json.dumps(task) + "\n").encode())
+    p.stdin.flush()
+    return json.loads(p.stdout.readline())["verdict"]
+def kib():
+    for fd in os.listdir("/proc/%d/fd" % p.pid):
+        path = "/proc/%d/fd/%s" % (p.pid, fd)
+        if "memfd:knit-arena" in os.readlink(path):
+            return os.stat(path).st_blocks // 2
+got, end = [call(id="large", call="echo", value="x" * 6000000), call(id="crash", call="segv")], time.monotonic() + 40
+while kib() > 1000 and time.monotonic() < end:
+    time.sleep(0.1)
+print(*got, "given back" if kib() <= 1000 else "%d KiB left" % kib())
+p.stdin.close()
+p.wait()
+X
+for steal in brokered shared; do
+	"$PY" "$T/gone.py" "$KS" run --quiet --module "$M/basic.so" --workers 2 --steal $steal --tasks - >"$T/$steal" &
+done
+wait
+for steal in brokered shared; do
+	is "$(cat "$T/$steal")" "ok signal given back" "$steal: the pages of a worker that is gone are given back"
+done
 
 # ---- what the log says of a module ----
 ks run --quiet --debug imports --module "$M/checked.so" --call where --input x
