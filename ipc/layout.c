@@ -3,10 +3,6 @@
 
 #include <stdbool.h>
 
-/* A payload's offset is 32 bits wide in the slot header, so an area is at most 4 GiB.
- */
-#define AREA_MAX (1ull << 32)
-
 static uint64_t
 page_up(uint64_t n)
 {
@@ -22,7 +18,7 @@ kn_layout_of(uint32_t slice_n, uint64_t submit_area_bytes, uint64_t return_area_
 
 	if (slice_n < 1 || slice_n > KN_SLICES_MAX)
 		return -1;
-	if (submit_area_bytes > AREA_MAX || return_area_bytes > AREA_MAX)
+	if (submit_area_bytes > KN_AREA_MAX || return_area_bytes > KN_AREA_MAX)
 		return -1;
 	l.submit_area_bytes = page_up(submit_area_bytes);
 	l.return_area_bytes = page_up(return_area_bytes);
@@ -46,7 +42,7 @@ kn_layout_share(struct kn_layout *l, uint32_t claimant_n, uint64_t area_bytes)
 	struct kn_layout s = *l;
 
 	if (claimant_n < 1 || claimant_n > KN_WORKERS_MAX || claimant_n > s.worker_n ||
-	    area_bytes > AREA_MAX || s.region_bytes)
+	    area_bytes > KN_AREA_MAX || s.region_bytes)
 		return -1;
 	s.claimant_n = claimant_n;
 	s.bank_n = (claimant_n + KN_CLAIMANTS - 1) / KN_CLAIMANTS;

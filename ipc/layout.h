@@ -33,6 +33,8 @@ enum {
 	KN_CLAIMANTS = 31, /* workers of one submit bank; bit 31 is the supervisor's */
 	KN_BANKS_MAX = (KN_WORKERS_MAX + KN_CLAIMANTS - 1) / KN_CLAIMANTS,
 };
+/* A payload's offset is 32 bits wide in the slot header. */
+#define KN_AREA_MAX (1ull << 32)
 #define KN_ARENA_MAGIC 0x31544e4b58424e53ull /* "SNBXKNT1" little-endian */
 
 /* Written once by the supervisor before the first launch, never after.

@@ -58,18 +58,22 @@ kn_sup_claim(const struct kn_sup *s, const char **out_why, uint32_t *out_region_
 	return kn_claim_how_name(s->share->how);
 }
 
+/* As kn_layout_share() has it. */
+static uint32_t
+bank_size(uint32_t n)
+{
+	uint32_t banks = (n + KN_CLAIMANTS - 1) / KN_CLAIMANTS;
+
+	return (n + banks - 1) / banks;
+}
+
 void
 kn_share_configure(struct kn_pool_config *c)
 {
-	uint32_t n, banks;
-
 	/* A spare would claim as the others do. There is no need of one: what lies in
 	 * a bank does not wait for the worker that died. */
 	c->spares = 0;
-	n = kn_pool_workers(c);
-	banks = (n + KN_CLAIMANTS - 1) / KN_CLAIMANTS;
-	/* as kn_layout_share() has it */
-	c->bank_size = (n + banks - 1) / banks;
+	c->bank_size = bank_size(kn_pool_workers(c));
 	c->offer_max = KN_SLOTS / c->bank_size;
 }
 
@@ -80,6 +84,11 @@ kn_share_lay_out(struct kn_sup *s, struct kn_layout *l, struct kn_err *e)
 
 	if (s->steal != KN_STEAL_SHARED)
 		return 0;
+	/* The room that each of its workers would have had: a call keeps its own until
+	 * it returns, and all of them may be at long ones. */
+	area *= bank_size(s->worker_n);
+	if (area > KN_AREA_MAX)
+		area = KN_AREA_MAX;
 	if (kn_layout_share(l, s->worker_n, area) < 0)
 		return kn_err_set(e, KN_EK_CONFIG,
 		    "submit banks for %u workers with a payload area of %llu bytes do "

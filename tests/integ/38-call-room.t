@@ -36,6 +36,25 @@ ks run --quiet --module "$M/basic.so" --workers 8 --steal shared --set /pool/rec
 is "$rc $(js "$T/out" 'len(L), len(by), {r["verdict"] + " " + str(r["error"]) for r in L if r["verdict"] != "ok" or r["attempt"] != 1}')" \
     "0 ($n, $n, set())" "shared: a worker that is recycled while its results have no room answers them all"
 
+# ---- long calls that run, each with its own room, in workers of one bank ----
+"$PY" - "$(scaled 300)" "$(scaled 3000)" >"$T/tasks" <<'X'
+import json, sys
+warm = ["warm%d" % i for i in range(12)]
+def say(id, ms, n, **more):
+    print(json.dumps({"id": id, "call": "hold_ms", "value": ms + " " + "x" * n, **more}))
+for i in warm:
+    say(i, sys.argv[1], 1)
+for i in range(11):
+    say("long%d" % i, sys.argv[2], 8000, after=warm)
+for i in range(20):
+    say("short%d" % i, "0", 1, after=warm)
+X
+ks run --module "$M/basic.so" --workers 12 --steal shared --set /payload/area=64K --set /payload/max=8K \
+	--set /timeouts/claim_ms="$(scaled 1000)" --debug lifecycle --tasks "$T/tasks"
+is "$rc $(js "$T/out" 'len(L) == len(by) == 43 and {r["verdict"] for r in L} == {"ok"}')" "0 yes" "more long calls at a time than one worker has room for"
+is "$(grep -c 'kill why' "$T/err")" 0 "no worker is killed for what waits for room"
+at_least "$(js "$T/out" 'len({r["worker"] for i, r in by.items() if i.startswith("long")})')" 9 "and they do not wait for each other"
+
 # ---- the supervisor's memory ----
 cat >"$T/starve.py" <<'X'
 import json, os, resource, subprocess, sys

@@ -264,6 +264,22 @@ KNIT_TASK(sleep_ms)
 	return knit_result_i64(call, (int64_t)(knit_now_ns() / 1000000));
 }
 
+/* As sleep_ms, with a value of any length: "300 xxx..." */
+KNIT_TASK(hold_ms)
+{
+	const char *text = knit_arg_str(call);
+	struct timespec t;
+	long ms;
+
+	if (!text)
+		return -1;
+	ms = strtol(text, NULL, 10);
+	t.tv_sec = ms / 1000;
+	t.tv_nsec = ms % 1000 * 1000000;
+	nanosleep(&t, NULL);
+	return knit_result_i64(call, (int64_t)strlen(text));
+}
+
 KNIT_TASK(segv)
 {
 	(void)call;
