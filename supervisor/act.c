@@ -234,7 +234,7 @@ act_publish(struct kn_sup *s, const struct kn_action *a)
 		reply(s, a, KN_EV_PUBLISHED);
 }
 
-void
+struct kn_event
 kn_act_taken_back(struct kn_wk *w, struct kn_entry *e)
 {
 	struct kn_sup *s = w->sup;
@@ -247,6 +247,13 @@ kn_act_taken_back(struct kn_wk *w, struct kn_entry *e)
 	    &s->trace, "taken back", e->task->id, e->taken_from, e->taken_ns);
 	KN_LOG(&s->log, KN_NS_LIFECYCLE, (int)w->index, "task %s taken back",
 	    e->task->id ? e->task->id : "-");
+	return (struct kn_event){ .type = KN_EV_TAKEN_BACK,
+		.now_ns = e->taken_ns,
+		.worker = w->index,
+		.incarnation = w->incarnation,
+		.task = e->index,
+		.gen = e->gen,
+		.waited = e->waited };
 }
 
 static void
@@ -254,6 +261,7 @@ act_take_back(struct kn_sup *s, const struct kn_action *a)
 {
 	struct kn_wk *w = &s->wk[a->worker];
 	struct kn_entry *e = kn_view_entry(w, a->task, a->gen);
+	struct kn_event ev;
 
 	if (s->share &&
 	    (!e || (!e->claimed && kn_share_take_back(w, e) != KN_BACK_OURS)))
@@ -267,8 +275,8 @@ act_take_back(struct kn_sup *s, const struct kn_action *a)
 	}
 	if (e->area >= 0)
 		kn_payload_undo(&w->pay, e->area);
-	kn_act_taken_back(w, e);
-	reply(s, a, KN_EV_TAKEN_BACK);
+	ev = kn_act_taken_back(w, e);
+	kn_turn_reply(s, &ev);
 }
 
 static void

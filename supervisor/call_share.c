@@ -19,7 +19,7 @@ kn_share_bank_of(const struct kn_wk *w)
 void
 kn_share_shelve(struct kn_share_bank *b, struct kn_entry *e)
 {
-	e->shelved = true;
+	e->shelved = e->waited = true;
 	e->shelf_next = KN_NO_ENTRY;
 	if (b->shelf_n++)
 		e->sup->entry[b->shelf_tail].shelf_next = e->index;
@@ -89,7 +89,7 @@ kn_share_publish(struct kn_wk *w, struct kn_entry *e)
 	struct kn_share_bank *b = kn_share_bank_of(w);
 
 	e->abort = kn_call_take_abort(w);
-	e->aborted = e->died = e->taking = false;
+	e->aborted = e->died = e->taking = e->waited = false;
 	e->broken = NULL;
 	e->published_ns = w->sup->step_ns;
 	e->area = e->slot = -1;

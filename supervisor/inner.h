@@ -87,7 +87,8 @@ struct kn_entry {
 	bool claimed, input_used, cancel_sent;
 	bool told_to_end; /* this attempt, by request */
 	bool taking;	  /* shared submit: it is asked back, and that is not decided */
-	bool shelved;	  /* and waits for a slot */
+	bool shelved;	  /* waits for a slot, or for room */
+	bool waited;	  /* it was out of its worker's reach, since it was published */
 	uint32_t shelf_next;
 	size_t job_bytes;
 	uint64_t accepted_ns, published_ns, begun_ns, ended_ns;
@@ -315,7 +316,7 @@ void kn_act_do(struct kn_sup *s, const struct kn_action *a);
 /* Close what a worker had; it must be reaped. */
 void kn_act_release(struct kn_wk *w);
 /* It is out of w's lane, and nobody will run it. */
-void kn_act_taken_back(struct kn_wk *w, struct kn_entry *e);
+struct kn_event kn_act_taken_back(struct kn_wk *w, struct kn_entry *e);
 int kn_act_message(struct kn_wk *w, enum kn_msg_type type, const struct kn_entry *e,
     uint32_t arg, const int *fds, int fd_n);
 

@@ -7,7 +7,8 @@
  * To the core a task is in the lane of one worker all the same: the one that it was
  * given to, its home, from which it moves to whoever claims it (core/event.h, "Banks").
  * What is not claimed is in a slot of the bank or, where there is no room, on the shelf
- * in front of it, which the worker never sees.
+ * in front of it, which the worker never sees: so none is killed because it has not
+ * claimed what lies there.
  *
  * Who may claim: a worker that is ready and has not acknowledged a stop. What another
  * has claimed stays as it is until that one is ready (its pong is still to be read), or

@@ -64,15 +64,8 @@ kn_share_take_back(struct kn_wk *w, struct kn_entry *e)
 static void
 give_back(struct kn_entry *e)
 {
-	struct kn_wk *w = &e->sup->wk[e->worker];
-	struct kn_event ev = { .type = KN_EV_TAKEN_BACK,
-		.now_ns = kn_clock_now(),
-		.worker = w->index,
-		.incarnation = w->incarnation,
-		.task = e->index,
-		.gen = e->gen };
+	struct kn_event ev = kn_act_taken_back(&e->sup->wk[e->worker], e);
 
-	kn_act_taken_back(w, e);
 	kn_turn_feed(e->sup, &ev);
 }
 
@@ -179,6 +172,7 @@ bury(struct kn_wk *w)
 		/* Taken by one that was not to take anything. */
 		if (!e || e->claimed || e->shelved)
 			continue;
+		e->waited = true; /* the dead one had it */
 		if (e->taking)
 			give_back(e);
 		else

@@ -106,7 +106,11 @@
  * work in its part of the bank a task can be neither taken back nor be known to be
  * claimed: then the answer to TAKE_BACK comes in a later turn (TAKEN_BACK, TAKE_FAILED,
  * or CLAIMED by another), and GONE of a worker waits until each task of its lane has
- * been taken back, or is known to be claimed.
+ * been taken back, or is known to be claimed. What there is no room for waits in front
+ * of the bank, where no worker sees it, and a TAKEN_BACK of what has waited says so:
+ * then its worker is not killed, as it may have had no time to claim it. If there is no
+ * hope of room any more, of a call PUBLISH_FAILED comes then, late; and refusals are
+ * the bank's, so that no worker is killed for them either.
  *
  * After DRAIN, STOP, STOP_NOW or POOL_FAILED a SUBMIT is answered in the same step
  * (CANCELLED; LAUNCH_FAILED after POOL_FAILED). ENDED comes once, when all is answered
@@ -155,7 +159,9 @@ struct kn_event {
 	uint32_t claimed;     /* RESULT, of calls: the claim was seen with it */
 	uint32_t moved, from; /* CLAIMED, RESULT with claimed: it was in the lane of
 				 worker `from`, of the same bank */
-	uint32_t fatal;	      /* SPAWN_FAILED */
+	uint32_t waited; /* TAKEN_BACK, from a bank: for some of the time it was not on
+			    offer, but waited for room or was in another's hands */
+	uint32_t fatal;	 /* SPAWN_FAILED */
 	uint64_t memory; /* RESULT: what the worker holds when idle, for recycling; 0
 			    unknown */
 	uint32_t infra_fail; /* RESULT: the cell could not be built: retry elsewhere is

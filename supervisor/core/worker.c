@@ -196,7 +196,9 @@ on_publish_failed(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 		wait_ms = 1ull << (k->refused_row < 6 ? k->refused_row : 6);
 	k->blocked_ns = p->now_ns + wait_ms * KN_CORE_MS;
 	k->dirty = true;
-	if (k->lane.n == 0 && ++k->refused_row >= KN_REFUSED_WORKER)
+	/* The room of a bank is nobody's own. */
+	if (k->lane.n == 0 && ++k->refused_row >= KN_REFUSED_WORKER &&
+	    p->c.bank_size == 1)
 		kn_worker_kill(p, w, KN_WHY_NOT_CLAIMED);
 }
 
@@ -269,7 +271,7 @@ on_taken_back(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 		p->stolen++;
 	kn_book_back(p, t);
 	/* In a bank it may have claimed another instead, and we learn it only now. */
-	if (why == KN_TAKE_PROBE &&
+	if (why == KN_TAKE_PROBE && !ev->waited &&
 	    (p->c.bank_size == 1 || p->worker[w].claimed_n == 0))
 		kn_worker_kill(p, w, KN_WHY_NOT_CLAIMED);
 }

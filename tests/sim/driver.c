@@ -72,6 +72,7 @@ temper(struct sim *s)
 	s->spawn_fatal = chance(s, 200) ? 500 : 0;
 	s->refuse = s->honest ? 0 : chance(s, 100) ? 900 : chance(s, 300) ? 50 : 0;
 	s->infra = s->plain || s->c.calls ? 0 : chance(s, 300) ? 150 : 0;
+	s->full = s->c.bank_size > 1 && chance(s, 300) ? 200 : 0;
 	s->tough = chance(s, 500) ? 200 : 0;
 	s->secretive = s->c.calls && !s->honest && chance(s, 100);
 	if (s->secretive) { /* until one call has gone with 32 workers */

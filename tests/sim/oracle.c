@@ -239,13 +239,13 @@ see_task(struct sim *s, uint32_t w, const struct kn_event *ev)
 		t->over = t->over || t->claimed;
 		break;
 	case KN_EV_TAKEN_BACK:
-		if (t->may_probe)
+		if (t->may_probe && !ev->waited)
 			b->may_step = s->steps;
 		/* From a bank it may have claimed another instead. */
 		bool other = false;
 		for (uint32_t i = 0; s->c.bank_size > 1 && i < b->lane_n; i++)
 			other = other || s->t[b->lane[i]].claimed;
-		if (t->must_probe && !other)
+		if (t->must_probe && !other && !ev->waited)
 			b->must_step = s->steps;
 		lane_remove(s, ev->task);
 		break;

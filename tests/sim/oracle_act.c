@@ -255,7 +255,8 @@ kill_has_reason(struct sim *s, const struct kn_action *a)
 	case KN_WHY_NOT_READY:
 		return b->told == STARTING && waited_ns >= s->c.start_ms * MS;
 	case KN_WHY_NOT_CLAIMED:
-		return b->may_step == s->steps || s->fed->type == KN_EV_PUBLISH_FAILED;
+		return b->may_step == s->steps ||
+		       (s->fed->type == KN_EV_PUBLISH_FAILED && s->c.bank_size < 2);
 	case KN_WHY_HARD:
 		hard_ns = b->lane_n > 0 ? oracle_hard_due(s, a->worker) : 0;
 		if (hard_ns == 0 || hard_ns > s->now_ns || !s->t[b->lane[0]].claimed)

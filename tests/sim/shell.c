@@ -47,9 +47,16 @@ do_publish(struct sim *s, const struct kn_action *a)
 		push(s, about(a, KN_EV_PUBLISH_FAILED));
 		return;
 	}
-	k->slot[k->slot_n++] =
-	    (struct slot){ .task = a->task, .gen = a->gen, .state = SLOT_PENDING };
-	world_wake(s, a->worker);
+	bool waits = chance(s, s->full);
+	k->slot[k->slot_n++] = (struct slot){ .task = a->task,
+		.gen = a->gen,
+		.state = SLOT_PENDING,
+		.waits = waits,
+		.waited = waits };
+	if (waits)
+		sim_look_soon(s);
+	else
+		world_wake(s, a->worker);
 	if (!s->c.calls) /* taken for granted */
 		push(s, about(a, KN_EV_PUBLISHED));
 }
@@ -132,9 +139,12 @@ do_take_back(struct sim *s, const struct kn_action *a)
 		slot->asked = true;
 		if (slot->state == SLOT_CLAIMED && s->w[slot->by].told_ready)
 			push_claims(s, a);
-		else if (slot->state == SLOT_PENDING && !chance(s, 150)) {
+		else if (slot->state == SLOT_PENDING &&
+			 (slot->waits || !chance(s, 150))) {
+			struct kn_event ev = about(a, KN_EV_TAKEN_BACK);
+			ev.waited = slot->waited;
 			world_drop(s, a->worker, slot);
-			push(s, about(a, KN_EV_TAKEN_BACK));
+			push(s, ev);
 		}
 		return;
 	}
@@ -288,6 +298,33 @@ decide_takes(struct sim *s, uint32_t w)
 		ev = from(s, w, KN_EV_TAKEN_BACK);
 		ev.task = k->slot[i].task;
 		ev.gen = k->slot[i].gen;
+		ev.waited = k->slot[i].waited;
+		world_drop(s, w, &k->slot[i]);
+		shell_feed(s, ev);
+		i = UINT32_MAX; /* the lane may have changed */
+	}
+}
+
+/* What waits for room gets it now and then, or will never have it. */
+static void
+make_room(struct sim *s, uint32_t w)
+{
+	struct world_worker *k = &s->w[w];
+
+	for (uint32_t i = 0; i < k->slot_n; i++) {
+		struct kn_event ev = from(s, w, KN_EV_PUBLISH_FAILED);
+		if (!k->slot[i].waits)
+			continue;
+		sim_look_soon(s);
+		if (!chance(s, 300))
+			continue;
+		k->slot[i].waits = false;
+		if (!s->c.calls || !chance(s, s->refuse)) {
+			world_wake(s, w);
+			continue;
+		}
+		ev.task = k->slot[i].task;
+		ev.gen = k->slot[i].gen;
 		world_drop(s, w, &k->slot[i]);
 		shell_feed(s, ev);
 		i = UINT32_MAX; /* the lane may have changed */
@@ -374,6 +411,8 @@ observe(struct sim *s, uint32_t w)
 	}
 	if (chance(s, 500))
 		decide_takes(s, w);
+	if (s->full)
+		make_room(s, w);
 	report_results(s, w);
 	if (chance(s, 300))
 		report_claims(s, w);

@@ -34,6 +34,8 @@ struct slot { /* of the lane; free again once the shell has seen the claim */
 	uint32_t by;	/* CLAIMED: whose claim it is; another's in a bank only */
 	uint64_t order; /* of the claim */
 	bool asked;	/* back, and that was not decided at once */
+	bool waits;	/* in front of its bank, where no worker sees it */
+	bool waited;	/* it did, for a while */
 	bool aborted;	/* of a claimed call: KILL_TASK came for it */
 };
 struct ret {
@@ -170,6 +172,7 @@ struct sim {
 	bool secretive;	 /* calls: all workers hide what they are at, and soon die */
 	uint32_t evil;	 /* chance in 1000 that a worker has a fault, per fault */
 	uint32_t refuse; /* chance in 1000 that a publication fails */
+	uint32_t full;	 /* chance in 1000 that a bank has no room for a publication */
 	uint32_t infra;	 /* chance in 1000 that a cell cannot be built */
 	uint32_t tough;	 /* chance in 1000 that taking a cell down takes long */
 	uint32_t spawn_fail, spawn_fatal, crashy;
@@ -231,6 +234,16 @@ static inline bool
 chance(struct sim *s, uint32_t in_1000)
 {
 	return rnd(s) % 1000 < in_1000;
+}
+
+/* The shell looks at what waits for room. */
+static inline void
+sim_look_soon(struct sim *s)
+{
+	uint64_t at = s->now_ns + rnd_in(s, 0, 50) * MS;
+
+	if (s->wake_ns > at)
+		s->wake_ns = at;
 }
 
 /* sim_fail: does not return. */

@@ -200,7 +200,7 @@ world_pending(struct world_worker *k)
 	struct slot *found = NULL;
 
 	for (uint32_t i = 0; i < k->slot_n; i++) {
-		if (k->slot[i].state != SLOT_PENDING)
+		if (k->slot[i].state != SLOT_PENDING || k->slot[i].waits)
 			continue;
 		found = &k->slot[i];
 		if (!k->picky)
@@ -290,7 +290,7 @@ claim_more(struct sim *s, uint32_t w)
 	uint64_t most = k->greedy ? SLOTS : s->c.calls ? rnd_in(s, 0, 8) : 0;
 
 	for (uint32_t i = 0; i < k->slot_n && most > 0; i++) {
-		if (k->slot[i].state != SLOT_PENDING)
+		if (k->slot[i].state != SLOT_PENDING || k->slot[i].waits)
 			continue;
 		claim(s, w, &k->slot[i]);
 		most--;

@@ -110,6 +110,69 @@ publish(struct kn_wk *w, uint32_t i, struct kn_task *t)
 	return e;
 }
 
+static uint32_t
+on_shelf(void)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < TASKS; i++)
+		n += s->entry[i].shelved;
+	assert_int_equal(n, bank->shelf_n);
+	return n;
+}
+
+/* Long calls, until one has to wait. Returns its number. */
+static uint32_t
+fill(struct kn_wk *w)
+{
+	uint32_t i = 0;
+
+	while (!publish(w, i, &big)->shelved)
+		i++;
+	return i;
+}
+
+static void
+take_back(struct kn_entry *e)
+{
+	const struct kn_action a = { .type = KN_ACT_TAKE_BACK,
+		.worker = (uint32_t)e->worker,
+		.incarnation = e->incarnation,
+		.task = e->index,
+		.gen = e->gen };
+
+	kn_act_do(s, &a);
+}
+
+/* ---- room ---- */
+
+static void
+each_worker_of_a_bank_brings_its_room(void **state)
+{
+	(void)state;
+	join(0, true);
+	assert_true(fill(join(1, true)) >= WORKERS * (AREA / (LONG + KN_LINE)));
+	assert_int_equal(on_shelf(), 1);
+}
+
+static void
+what_waits_for_room_is_taken_back_and_nobody_is_at_fault(void **state)
+{
+	struct kn_wk *w = join(0, true);
+	uint32_t last = fill(w);
+
+	(void)state;
+	take_back(&s->entry[last]);
+	take_back(&s->entry[0]);
+	assert_int_equal(s->replies.n, 2);
+	assert_int_equal(s->replies.v[0].type, KN_EV_TAKEN_BACK);
+	assert_int_equal(s->replies.v[0].task, last);
+	assert_true(s->replies.v[0].waited);
+	assert_int_equal(s->replies.v[1].type, KN_EV_TAKEN_BACK);
+	assert_false(s->replies.v[1].waited); /* it was on offer */
+	assert_int_equal(on_shelf(), 0);
+}
+
 /* ---- who comes ---- */
 
 static void
@@ -167,6 +230,11 @@ int
 main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+		    each_worker_of_a_bank_brings_its_room, start, stop),
+		cmocka_unit_test_setup_teardown(
+		    what_waits_for_room_is_taken_back_and_nobody_is_at_fault, start,
+		    stop),
 		cmocka_unit_test_setup_teardown(
 		    who_gets_ready_is_woken_for_what_was_offered_before, start, stop),
 		cmocka_unit_test_setup_teardown(
