@@ -137,7 +137,7 @@ kn_call_publish(struct kn_wk *w, struct kn_entry *e)
 		return false;
 	if (!is_known(w, head.fn))
 		head.name_n = (uint32_t)strlen(w->sup->module->name[head.fn]);
-	if (!kn_call_put(w->sup, &room, t, &head, buf))
+	if (kn_call_put(w->sup, &room, t, &head, buf) != KN_PUT_DONE)
 		return false;
 	e->abort = head.abort = kn_call_take_abort(w);
 	e->aborted = e->died = false;

@@ -25,7 +25,7 @@ back(struct kn_sup *s, const struct kn_call_room *r, uint64_t off, uint64_t n)
 	return true;
 }
 
-bool
+enum kn_put
 kn_call_put(struct kn_sup *s, const struct kn_call_room *r, const struct kn_task *t,
     struct kn_slot_head *h, uint8_t buf[KN_INLINE_MAX])
 {
@@ -40,10 +40,10 @@ kn_call_put(struct kn_sup *s, const struct kn_call_room *r, const struct kn_task
 			   ? kn_offer_area(r->offer, h->payload_len, &off)
 			   : kn_payload_alloc(r->pay, r->freed, h->payload_len, &off);
 		if (area < 0)
-			return false;
+			return KN_PUT_NO_ROOM;
 		if (!back(s, r, off, h->payload_len)) {
 			kn_payload_undo(r->offer ? &r->offer->pay : r->pay, area);
-			return false;
+			return KN_PUT_NO_MEMORY;
 		}
 		h->area = (uint32_t)area;
 		h->payload_off = (uint32_t)off;
@@ -53,5 +53,5 @@ kn_call_put(struct kn_sup *s, const struct kn_call_room *r, const struct kn_task
 		memcpy(to, arg->bytes, arg->n);
 	if (h->name_n)
 		memcpy(to + arg->n, s->module->name[h->fn], h->name_n);
-	return true;
+	return KN_PUT_DONE;
 }

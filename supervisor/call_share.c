@@ -16,16 +16,35 @@ kn_share_bank_of(const struct kn_wk *w)
 
 /* ---- the shelf ---- */
 
+/* It needs room in the area, not only a slot. */
+static bool
+is_long(const struct kn_entry *e)
+{
+	const struct kn_call *c = &e->task->call;
+
+	return c->arg.n + strlen(e->sup->module->name[c->fn]) > KN_INLINE_MAX;
+}
+
+/* In the order in which they were submitted: what the core takes back, and gives to
+ * another, does not lose its turn. */
 void
 kn_share_shelve(struct kn_share_bank *b, struct kn_entry *e)
 {
+	struct kn_entry *entry = e->sup->entry;
+	uint32_t before = KN_NO_ENTRY, next = b->shelf_head;
+
+	while (next != KN_NO_ENTRY && entry[next].serial < e->serial) {
+		before = next;
+		next = entry[next].shelf_next;
+	}
 	e->shelved = e->waited = true;
-	e->shelf_next = KN_NO_ENTRY;
-	if (b->shelf_n++)
-		e->sup->entry[b->shelf_tail].shelf_next = e->index;
-	else
+	e->shelf_next = next;
+	if (before == KN_NO_ENTRY)
 		b->shelf_head = e->index;
-	b->shelf_tail = e->index;
+	else
+		entry[before].shelf_next = e->index;
+	b->shelf_n++;
+	b->shelf_short += !is_long(e);
 }
 
 void
@@ -42,16 +61,15 @@ kn_share_unshelve(struct kn_share_bank *b, struct kn_entry *e)
 		b->shelf_head = e->shelf_next;
 	else
 		s->entry[before].shelf_next = e->shelf_next;
-	if (b->shelf_tail == e->index)
-		b->shelf_tail = before;
 	b->shelf_n--;
+	b->shelf_short -= !is_long(e);
 	e->shelved = false;
 }
 
 /* ---- publication ---- */
 
 /* Into a slot, if there is one, and room for what does not fit. */
-static bool
+static enum kn_put
 offer(struct kn_share_bank *b, struct kn_entry *e)
 {
 	const struct kn_task *t = e->task;
@@ -69,24 +87,40 @@ offer(struct kn_share_bank *b, struct kn_entry *e)
 		.index = b->index };
 	int slot = kn_offer_slot(&b->offer);
 	uint8_t buf[KN_INLINE_MAX];
+	enum kn_put put;
 
+	if (slot < 0)
+		return KN_PUT_NO_ROOM;
 	/* Whoever takes the call may not know its name yet. */
 	head.name_n = (uint32_t)strlen(e->sup->module->name[head.fn]);
-	if (slot < 0 || !kn_call_put(e->sup, &room, t, &head, buf))
-		return false;
+	put = kn_call_put(e->sup, &room, t, &head, buf);
+	/* What others give back has its pages: that is waited for. */
+	if (put == KN_PUT_NO_MEMORY && b->offer.pay.live)
+		return KN_PUT_NO_ROOM;
+	if (put != KN_PUT_DONE)
+		return put;
 	if (head.area != KN_AREA_INLINE)
 		b->payload_ns = e->sup->step_ns;
 	kn_offer_put(&b->offer, slot, &head, buf);
 	e->slot = slot;
 	b->homes |= 1u << ((uint32_t)e->worker - b->first);
 	e->sup->long_bytes = head.area == KN_AREA_INLINE ? 0 : head.payload_len;
-	return true;
+	return KN_PUT_DONE;
+}
+
+/* Something waits that it may not pass: what needs a slot only does not wait for what
+ * needs more. */
+static bool
+has_to_wait(const struct kn_share_bank *b, const struct kn_entry *e)
+{
+	return b->shelf_n && (b->shelf_short || is_long(e));
 }
 
 bool
 kn_share_publish(struct kn_wk *w, struct kn_entry *e)
 {
 	struct kn_share_bank *b = kn_share_bank_of(w);
+	enum kn_put put = KN_PUT_NO_ROOM;
 
 	e->abort = kn_call_take_abort(w);
 	e->aborted = e->died = e->taking = e->waited = false;
@@ -98,9 +132,13 @@ kn_share_publish(struct kn_wk *w, struct kn_entry *e)
 	e->incarnation = w->incarnation;
 	w->outstanding++;
 	b->placed++;
-	if (b->shelf_n || !offer(b, e))
+	if (!has_to_wait(b, e))
+		put = offer(b, e);
+	if (put == KN_PUT_NO_MEMORY)
+		kn_publish_forget(e);
+	else if (put != KN_PUT_DONE)
 		kn_share_shelve(b, e);
-	return true;
+	return put != KN_PUT_NO_MEMORY;
 }
 
 void
@@ -141,16 +179,47 @@ wake(struct kn_sup *s, struct kn_share_bank *b)
 	b->homes = 0;
 }
 
+/* It would wait for ever. */
+static void
+refuse(struct kn_sup *s, struct kn_entry *e)
+{
+	struct kn_event ev = { .type = KN_EV_PUBLISH_FAILED,
+		.now_ns = s->step_ns,
+		.worker = (uint32_t)e->worker,
+		.incarnation = e->incarnation,
+		.task = e->index,
+		.gen = e->gen };
+
+	kn_publish_forget(e);
+	kn_turn_feed(s, &ev);
+}
+
+/* The long ones in their turn, and past them those that need a slot only. */
 static void
 clear_shelf(struct kn_sup *s, struct kn_share_bank *b)
 {
-	while (b->shelf_n) {
-		struct kn_entry *e = &s->entry[b->shelf_head];
+	struct kn_entry *none = NULL;
+	uint32_t next = b->shelf_head;
+	bool full = false;
 
-		if (!offer(b, e))
-			return;
-		kn_share_unshelve(b, e);
+	while (next != KN_NO_ENTRY && (!full || b->shelf_short)) {
+		struct kn_entry *e = &s->entry[next];
+		enum kn_put put = KN_PUT_NO_ROOM;
+
+		next = e->shelf_next;
+		if (!full || !is_long(e))
+			put = offer(b, e);
+		if (put == KN_PUT_DONE) {
+			kn_share_unshelve(b, e);
+		} else if (!is_long(e)) {
+			break; /* there is no slot */
+		} else {
+			full = true;
+			none = put == KN_PUT_NO_MEMORY ? e : none;
+		}
 	}
+	if (none)
+		refuse(s, none); /* the shelf may be another one then */
 }
 
 static void

@@ -343,8 +343,13 @@ struct kn_call_room {
 	uint64_t *backed; /* bytes from its start */
 	uint32_t index;	  /* of the bank, or of the slice */
 };
-/* The argument, and behind it h->name_n bytes of the name. False: no room now. */
-bool kn_call_put(struct kn_sup *s, const struct kn_call_room *r,
+enum kn_put {
+	KN_PUT_DONE,
+	KN_PUT_NO_ROOM,	  /* others have it */
+	KN_PUT_NO_MEMORY, /* the system gives none */
+};
+/* The argument, and behind it h->name_n bytes of the name. */
+enum kn_put kn_call_put(struct kn_sup *s, const struct kn_call_room *r,
     const struct kn_task *t, struct kn_slot_head *h, uint8_t buf[KN_INLINE_MAX]);
 /* What was published lies there in bursts: now it is all on offer. */
 void kn_call_flush(struct kn_wk *w);

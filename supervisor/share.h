@@ -30,7 +30,7 @@ struct kn_share_bank {
 	struct kn_offer offer;
 	uint32_t index, first; /* its first worker */
 	uint32_t placed;       /* tasks in lanes of its workers, claimed or not */
-	uint32_t shelf_head, shelf_tail, shelf_n;
+	uint32_t shelf_head, shelf_n, shelf_short; /* short: need a slot only */
 	uint32_t homes;	 /* claimants whose calls were published since the last wake */
 	uint32_t taking; /* slots that are asked back, and somebody is there */
 	uint64_t taking_ns; /* since when there have been such */
@@ -67,7 +67,8 @@ void kn_share_ready(struct kn_wk *w);
  * yet: again in the next round. */
 bool kn_share_leave(struct kn_wk *w);
 
-/* Always: to a slot or the shelf. Seen by workers after kn_share_flush(). */
+/* To a slot or the shelf. Seen by workers after kn_share_flush(). False: what it needs
+ * is memory, and nobody has any that it could wait for. */
 bool kn_share_publish(struct kn_wk *w, struct kn_entry *e);
 /* Publish what was put, wake who is to take it. Once a round. */
 void kn_share_flush(struct kn_sup *s);

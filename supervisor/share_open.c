@@ -120,7 +120,7 @@ kn_share_open(struct kn_sup *s, struct kn_err *e)
 
 		b->index = i;
 		b->first = i * h->bank_size;
-		b->shelf_head = b->shelf_tail = KN_NO_ENTRY;
+		b->shelf_head = KN_NO_ENTRY;
 		kn_arena_bank(&s->arena, i, &view);
 		if (kn_offer_init(&b->offer, &view, h->how, h->width) < 0)
 			return kn_err_set(e, KN_EK_CONFIG,

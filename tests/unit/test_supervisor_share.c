@@ -173,6 +173,82 @@ what_waits_for_room_is_taken_back_and_nobody_is_at_fault(void **state)
 	assert_int_equal(on_shelf(), 0);
 }
 
+static void
+what_needs_a_slot_only_passes_what_waits_for_room(void **state)
+{
+	struct kn_wk *w = join(0, true);
+	uint32_t last = fill(w), first;
+
+	(void)state;
+	assert_false(publish(w, last + 1, &small)->shelved);
+	assert_true(publish(w, last + 2, &big)->shelved);
+	/* While it waits itself those behind it wait as well. */
+	for (uint32_t i = last + 3; i < TASKS; i++)
+		publish(w, i, &small);
+	assert_true(s->entry[TASKS - 1].shelved);
+	for (first = last + 3; !s->entry[first].shelved; first++)
+		;
+	take_back(&s->entry[last + 1]);
+	kn_share_flush(s);
+	assert_false(s->entry[first].shelved);
+	assert_true(s->entry[first + 1].shelved);
+	assert_true(s->entry[last].shelved);
+	/* Nor is it its worker's fault if it has come on offer only just now. */
+	take_back(&s->entry[first]);
+	assert_true(s->replies.v[1].waited);
+}
+
+static void
+who_waits_for_room_keeps_its_turn_when_it_is_given_to_another(void **state)
+{
+	struct kn_wk *w = join(0, true), *other = join(1, true);
+	uint32_t first = fill(w);
+
+	(void)state;
+	publish(w, first + 1, &big);
+	take_back(&s->entry[first]);
+	publish(other, first, &big);
+	assert_int_equal(on_shelf(), 2);
+	take_back(&s->entry[0]);
+	kn_share_flush(s);
+	assert_false(s->entry[first].shelved);
+	assert_true(s->entry[first + 1].shelved);
+}
+
+/* Where nobody has any that could be waited for. */
+static void
+no_memory_is_no_room_for_ever(void **state)
+{
+	struct kn_wk *w = join(0, true);
+	struct kn_entry *e = &s->entry[0];
+	int fd = s->arena.fd;
+	uint32_t last;
+
+	(void)state;
+	s->arena.fd = -1; /* nothing can be asked of it */
+	e->task = &big;
+	e->gen = ++gen;
+	assert_false(kn_share_publish(w, e));
+	assert_int_equal(e->state, KN_ENTRY_KNOWN);
+	assert_int_equal(bank->placed + w->outstanding + on_shelf(), 0);
+	s->arena.fd = fd;
+
+	last = fill(w); /* it waits for the others */
+	s->arena.fd = -1;
+	kn_share_flush(s);
+	assert_int_equal(on_shelf(), 1);
+	for (uint32_t i = 0; i < last; i++)
+		take_back(&s->entry[i]);
+	bank->backed = 0; /* and its pages were given back */
+	kn_share_flush(s);
+	s->arena.fd = fd;
+	assert_int_equal(on_shelf(), 0);
+	assert_int_equal(s->events.n, 1);
+	assert_int_equal(s->events.v[0].type, KN_EV_PUBLISH_FAILED);
+	assert_int_equal(s->events.v[0].task, last);
+	assert_int_equal(s->entry[last].state, KN_ENTRY_KNOWN);
+}
+
 /* ---- who comes ---- */
 
 static void
@@ -235,6 +311,13 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 		    what_waits_for_room_is_taken_back_and_nobody_is_at_fault, start,
 		    stop),
+		cmocka_unit_test_setup_teardown(
+		    what_needs_a_slot_only_passes_what_waits_for_room, start, stop),
+		cmocka_unit_test_setup_teardown(
+		    who_waits_for_room_keeps_its_turn_when_it_is_given_to_another,
+		    start, stop),
+		cmocka_unit_test_setup_teardown(
+		    no_memory_is_no_room_for_ever, start, stop),
 		cmocka_unit_test_setup_teardown(
 		    who_gets_ready_is_woken_for_what_was_offered_before, start, stop),
 		cmocka_unit_test_setup_teardown(
