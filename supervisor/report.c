@@ -19,7 +19,7 @@
 #include "supervisor/report_refused.h"
 #include "supervisor/value_json.h"
 
-enum { PRECISION = 12 }; /* digits of a number: 18.2, not 18.199999999999999 */
+enum { PRECISION = 12 }; /* digits of our own numbers: 18.2, not 18.199999999999999 */
 
 const char *
 kn_report_refusal(enum kn_file_refusal why)
@@ -239,14 +239,35 @@ set_lacks(json_t *root, const struct kn_report *rep, const struct kn_outcome *o)
 }
 
 static char *
-dump(const struct kn_report *rep, json_t *root, int ok)
+dump(const struct kn_report *rep, json_t *root, int ok, size_t digits)
 {
-	size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(PRECISION) |
+	size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(digits) |
 		       (rep->ascii ? JSON_ENSURE_ASCII : 0);
 	char *text = ok == 0 ? json_dumps(root, flags) : NULL;
 
 	json_decref(root);
 	return text;
+}
+
+/* Two objects' texts as one's. */
+static char *
+join(char *text_own, char *rest_own)
+{
+	size_t n = text_own ? strlen(text_own) : 0, more;
+	char *all = NULL;
+
+	if (text_own && rest_own) {
+		more = strlen(rest_own);
+		all = realloc(text_own, n + more);
+	}
+	if (!all) {
+		free(text_own);
+	} else if (more > 2) { /* not {} */
+		memcpy(all + n - 1, rest_own, more + 1);
+		all[n - 1] = ',';
+	}
+	free(rest_own);
+	return all;
 }
 
 /* What it changed in a copy. */
@@ -278,14 +299,12 @@ end_line(char *text_own, size_t *n)
 	return line;
 }
 
-char *
-kn_report_result(const struct kn_report *rep, const char *id, uint64_t line,
-    const struct kn_outcome *o, size_t *out_n)
+/* How it ended, and what it gave. */
+static int
+set_end(json_t *root, const struct kn_report *rep, const char *id, uint64_t line,
+    const struct kn_outcome *o)
 {
 	bool known = o->verdict != KN_V_INVALID;
-	json_t *root = json_object();
-	char worker[16], *text;
-	size_t n;
 	int r = 0;
 
 	r |= set(root, "id", kn_report_words(id));
@@ -311,14 +330,22 @@ kn_report_result(const struct kn_report *rep, const char *id, uint64_t line,
 		r |= set_counts(root, "stderr", &o->err);
 	}
 	if (o->value.type == KN_TYPE_ERROR)
-		r |= set(root, "error", kn_value_error_to_json(&o->value));
-	else
-		r |= set(root, "error",
-		    o->error[0] ? kn_report_words(o->error) : json_null());
+		return r | set(root, "error", kn_value_error_to_json(&o->value));
+	return r | set(root, "error",
+		       o->error[0] ? kn_report_words(o->error) : json_null());
+}
+
+/* Where and under what it ran, and what that took. */
+static int
+set_rest(json_t *root, const struct kn_report *rep, const struct kn_outcome *o)
+{
+	char worker[16];
+	int r = 0;
+
 	if (o->out_dir)
 		r |= set(root, "out", brought(o));
 	r |= kn_report_refused(root, o);
-	if (known)
+	if (o->verdict != KN_V_INVALID)
 		r |= set_usage(root, rep, o);
 	if (o->has_net)
 		r |= set(root, "network", kn_report_net(&o->net));
@@ -331,7 +358,19 @@ kn_report_result(const struct kn_report *rep, const char *id, uint64_t line,
 		r |= set(root, "policy", json_string(rep->policy));
 	if (o->worker >= 0)
 		r |= set_layers(root, &o->layers) | set_lacks(root, rep, o);
-	text = dump(rep, root, r);
+	return r;
+}
+
+char *
+kn_report_result(const struct kn_report *rep, const char *id, uint64_t line,
+    const struct kn_outcome *o, size_t *out_n)
+{
+	json_t *end = json_object(), *rest = json_object();
+	int r = set_end(end, rep, id, line, o) | set_rest(rest, rep, o);
+	/* A module's numbers arrive as they are; ours are short. */
+	size_t n, digits = kn_value_digits(json_object_get(end, "value"));
+	char *text = join(dump(rep, end, r, digits), dump(rep, rest, r, PRECISION));
+
 	if (!text)
 		return NULL;
 	n = strlen(text);

@@ -13,7 +13,45 @@ static const enum kn_type array_types[] = { KN_TYPE_I32S, KN_TYPE_I64S, KN_TYPE_
 	KN_TYPE_F64S };
 static const size_t array_sizes[] = { 4, 8, 8, 8 };
 
-enum { DUMP_FLAGS = JSON_COMPACT | JSON_ENCODE_ANY };
+/* Significant digits: with the first, 0.1 is not 0.10000000000000001; with the last
+ * every double is itself again. */
+enum { DIGITS = 15, DIGITS_MAX = 17 };
+
+static size_t
+digits_of(json_t *v, size_t n)
+{
+	char text[40];
+	const char *key;
+	json_t *inner;
+
+	for (; json_is_real(v) && n < DIGITS_MAX; n++) {
+		snprintf(text, sizeof text, "%.*g", (int)n, json_real_value(v));
+		if (strtod(text, NULL) == json_real_value(v))
+			break;
+	}
+	for (size_t i = 0; i < json_array_size(v) && n < DIGITS_MAX; i++)
+		n = digits_of(json_array_get(v, i), n);
+	json_object_foreach(v, key, inner)
+	{
+		if (n >= DIGITS_MAX)
+			break;
+		n = digits_of(inner, n);
+	}
+	return n;
+}
+
+size_t
+kn_value_digits(json_t *v)
+{
+	return digits_of(v, DIGITS);
+}
+
+char *
+kn_value_dump(json_t *v)
+{
+	return json_dumps(v,
+	    JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(kn_value_digits(v)));
+}
 
 static int
 take(struct kn_value *out, enum kn_type type, const void *bytes, size_t n)
@@ -161,7 +199,7 @@ kn_value_from_json(
 	case JSON_ARRAY:
 		break;
 	}
-	text = json_dumps(v, DUMP_FLAGS);
+	text = kn_value_dump(v);
 	if (!text)
 		return -1;
 	r = take(out, KN_TYPE_JSON, text, strlen(text));
@@ -313,7 +351,7 @@ char *
 kn_value_to_text(const struct kn_value *v)
 {
 	json_t *j = kn_value_to_json(v);
-	char *text = j ? json_dumps(j, DUMP_FLAGS) : NULL;
+	char *text = j ? kn_value_dump(j) : NULL;
 
 	json_decref(j);
 	return text;

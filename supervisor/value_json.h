@@ -19,6 +19,10 @@ int kn_value_from_json(
 /* Fresh; NULL for bytes, for an error, or when out of memory. Numbers that JSON has not
  * (NaN, infinities, whole ones above 2^63) are strings. */
 json_t *kn_value_to_json(const struct kn_value *v);
+/* How many digits of its numbers keep each of them as it is (JSON_REAL_PRECISION). */
+size_t kn_value_digits(json_t *v);
+/* As text on one line, numbers as they are; fresh, or NULL. */
+char *kn_value_dump(json_t *v);
 /* {"name","message","detail","cause":{...}}. */
 json_t *kn_value_error_to_json(const struct kn_value *v);
 

@@ -41,16 +41,23 @@ is_any $rc "0 125" "an init hook may refuse"
 
 # ---- values in lines ----
 "$PY" - "${KNIT_SLOW:-1}" >"$T/tasks" <<'X'
-import base64, json, sys
+import base64, json, math, random, struct, sys
 slow = int(sys.argv[1])
+random.seed(1)
 def p(**k): print(json.dumps(k))
+def doubles(n):
+    l = [1234567890123.25, 0.1 + 0.2, 5e-324, 1.7976931348623157e308, -0.0, 1e16]
+    l += [struct.unpack("d", random.randbytes(8))[0] for i in range(n)]
+    return [d for d in l if math.isfinite(d)]
 for i, x in enumerate([None, True, False, 0, -1, 2**63 - 1, -2**63, 1.5, "", "gr\u00fc\u00dfe \U0001f600",
-                       {"a": [1, {"b": None}]}, [], [1, "x"], "x" * 100000]):
+                       {"a": [1, {"b": None}]}, [], [1, "x"], "x" * 100000,
+                       {"d": doubles(500)}] + doubles(100)):
     p(id="v%d" % i, call="echo", value=x)
 p(id="i32", call="echo", value=[1, -2, 2**31 - 1], array="i32")
 p(id="i64", call="echo", value=[1, -2**63], array="i64")
 p(id="u64", call="echo", value=[1, str(2**64 - 1)], array="u64")
 p(id="f64", call="echo", value=[0.5, 3, "NaN", "-Infinity"], array="f64")
+p(id="f64s", call="echo", value=doubles(2000), array="f64")
 p(id="b", call="echo", bytes_b64=base64.b64encode(bytes(range(256)) * 300).decode())
 p(id="both", call="echo", value=1, bytes_b64="")
 p(id="cmd", argv=["true"])
@@ -85,6 +92,7 @@ for s in sent:
         assert r["value_b64"] == s["bytes_b64"], r
     else:
         assert r["verdict"] == "ok" and r["value"] == s["value"] and type(r["value"]) == type(s["value"]), (s, r)
+        assert s["id"] == "f64" or repr(r["value"]) == repr(s["value"]), (s, r) # -0.0
 print("right")
 X
 )" right "every value is what it was, of the type that it was"
@@ -221,6 +229,15 @@ printf '%s\n' '{"id":"a","call":"echo","value":1}' >"$T/tasks"
 ks run --module "$M/basic.so" --tasks "$T/tasks" --report "$T/report"
 is "$(v a '"cpu_ms" in r["usage"]') $(js "$T/report" '"cpu_ms" in L[0]')" "no no" "calls: no processor time in result and report"
 unlike "$(err)" 'CPU' "nor in the table"
+
+# ---- numbers ----
+ks run --module "$M/basic.so" --call echo --input 1234567890123.25 --report "$T/report"
+is "$rc $(cat "$T/out") $(js "$T/report" 'L[0]["value"]')" "0 1234567890123.25 1234567890123.25" \
+    "a number is itself, printed and in the report"
+ks run --module "$M/basic.so" --call echo --input '[0.1,{"a":0.30000000000000004}]'
+is "$(cat "$T/out")" '[0.10000000000000001,{"a":0.30000000000000004}]' "as many digits as it takes"
+ks run --module "$M/basic.so" --call echo --input '[0.1,18.2]'
+is "$(cat "$T/out")" '[0.1,18.2]' "and no more"
 
 # ---- text for people and for programs ----
 ks run --module "$M/basic.so" --call echo --input "" --report "$T/report"

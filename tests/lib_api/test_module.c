@@ -86,6 +86,34 @@ a_value_goes_in_and_comes_back(void **state)
 	knit_policy_free(own);
 }
 
+static void
+a_result_line_has_the_number_that_was_returned(void **state)
+{
+	struct knit_policy *own = policy_of("basic.so");
+	struct knit_pool *p = module_pool(own, 1);
+	const double d[] = { 1234567890123.25, 0.1 + 0.2, 5e-324, 0.1 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof d / sizeof d[0]; i++) {
+		struct knit_job *job =
+		    submit(p, call("echo", KNIT_F64, &d[i], sizeof d[i]));
+		char *line, *at, *text;
+
+		is(finish(job), KNIT_OK);
+		line = knit_job_json(job, own, 0, NULL);
+		text = knit_outcome_value_text(knit_job_outcome(job));
+		at = strstr(line, "\"value\":");
+		assert_non_null(at);
+		assert_true(strtod(at + strlen("\"value\":"), NULL) == d[i]);
+		assert_true(strtod(text, NULL) == d[i]);
+		free(line);
+		free(text);
+		knit_job_free(job);
+	}
+	assert_int_equal(knit_pool_close(p), 0);
+	knit_policy_free(own);
+}
+
 /* While one worker is at a long call the other one takes all that was submitted after.
  */
 static void
@@ -230,6 +258,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_value_goes_in_and_comes_back),
+		TEST(a_result_line_has_the_number_that_was_returned),
 		TEST(calls_from_one_place_go_to_who_is_idle),
 		TEST(an_error_comes_with_its_causes_and_a_crash_as_a_signal),
 		TEST(a_command_has_no_place_among_calls),

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -363,6 +364,98 @@ a_file_that_cannot_be_read_to_its_end_does_not_pass_for_the_file(void **state)
 	kn_fd_close(&file.fd);
 }
 
+static const struct kn_report calls = { .policy = "sha256:00", .calls = true };
+
+/* Any double but those that JSON has not. */
+static double
+some_double(uint64_t *seed)
+{
+	double d;
+
+	do {
+		*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+		memcpy(&d, seed, sizeof d);
+	} while (!isfinite(d));
+	return d;
+}
+
+static void
+same_double(json_t *v, double want)
+{
+	double got = json_number_value(v);
+
+	if (memcmp(&got, &want, sizeof got) != 0)
+		fail_msg("%.17g has become %.17g", want, got);
+}
+
+static void
+numbers_that_a_module_returned_arrive_bit_for_bit(void **state)
+{
+	enum { N = 50 };
+	double d[N] = { 1234567890123.25, 0.1 + 0.2, 5e-324, 1.7976931348623157e308,
+		-0.0, 1e16, 9007199254740993.0, 0.1 };
+	struct kn_outcome o = { .verdict = KN_V_OK, .worker = -1 };
+	uint64_t seed = 20261130;
+
+	(void)state;
+	for (int round = 0; round < 200; round++) {
+		char text[N * 32] = "";
+		size_t n = 0;
+		json_t *v;
+
+		for (int i = round ? 0 : 8; i < N; i++)
+			d[i] = some_double(&seed);
+		o.value = (struct kn_value){
+			.type = KN_TYPE_F64S, .bytes = d, .n = sizeof d
+		};
+		v = result_as(&calls, "a", 0, &o);
+		for (size_t i = 0; i < N; i++)
+			same_double(
+			    json_array_get(json_object_get(v, "value"), i), d[i]);
+		json_decref(v);
+		for (int i = 0; i < N; i++) {
+			o.value = (struct kn_value){
+				.type = KN_TYPE_F64, .bytes = &d[i], .n = sizeof d[i]
+			};
+			v = result_as(&calls, "a", 0, &o);
+			same_double(json_object_get(v, "value"), d[i]);
+			json_decref(v);
+			n += (size_t)snprintf(
+			    text + n, sizeof text - n, "%c%.16e", i ? ',' : '[', d[i]);
+		}
+		text[n++] = ']';
+		o.value =
+		    (struct kn_value){ .type = KN_TYPE_JSON, .bytes = text, .n = n };
+		v = result_as(&calls, "a", 0, &o);
+		for (size_t i = 0; i < N; i++)
+			same_double(
+			    json_array_get(json_object_get(v, "value"), i), d[i]);
+		json_decref(v);
+	}
+}
+
+static void
+short_numbers_stay_short(void **state)
+{
+	char text[] = "{\"a\":[0.1,2.5],\"b\":{\"c\":18.2}}";
+	double third = 1.0 / 3;
+	struct kn_outcome o = { .verdict = KN_V_OK,
+		.value = { .type = KN_TYPE_JSON, .bytes = text, .n = strlen(text) },
+		.wall_us = 18200,
+		.worker = -1 };
+	size_t n;
+	char *line = kn_report_result(&calls, "a", 0, &o, &n);
+
+	(void)state;
+	assert_non_null(strstr(line, "\"value\":{\"a\":[0.1,2.5],\"b\":{\"c\":18.2}}"));
+	free(line);
+	o.value = (struct kn_value){ .type = KN_TYPE_F64, .bytes = &third, .n = 8 };
+	line = kn_report_result(&calls, "a", 0, &o, &n);
+	assert_non_null(strstr(line, "\"value\":0.3333333333333333,"));
+	assert_non_null(strstr(line, "\"wall_ms\":18.2,"));
+	free(line);
+}
+
 int
 main(void)
 {
@@ -381,6 +474,8 @@ main(void)
 		    streams_that_were_relayed_are_counted_and_not_repeated),
 		cmocka_unit_test(
 		    a_file_that_cannot_be_read_to_its_end_does_not_pass_for_the_file),
+		cmocka_unit_test(numbers_that_a_module_returned_arrive_bit_for_bit),
+		cmocka_unit_test(short_numbers_stay_short),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
