@@ -125,16 +125,6 @@ is_wanted(const struct knit_pool *p, const struct kn_waiter *w)
 	return p->over && p->unfinished == 0;
 }
 
-static bool
-is_waited_for(const struct knit_pool *p, const struct knit_job *job)
-{
-	for (const struct kn_waiter *w = p->line; w; w = w->next) {
-		if (w->what == KN_WAIT_JOB && w->job == job)
-			return true;
-	}
-	return false;
-}
-
 static void
 forget_cancel(struct knit_pool *p, const struct knit_job *job)
 {
@@ -163,7 +153,7 @@ finish(struct knit_pool *p, struct knit_job *job)
 		kn_lib_job_end(job);
 	} else if (job->done) {
 		kn_list_add(&p->calls, job);
-	} else if (!is_waited_for(p, job)) {
+	} else if (job->waiters == 0) {
 		kn_list_add(&p->finished, job);
 	}
 }
@@ -318,6 +308,16 @@ wait_for(struct knit_pool *p, struct kn_waiter *w, int timeout_ms, struct kn_qui
 	}
 }
 
+/* From now on it does not come out of knit_pool_next(), whatever its waiter does:
+ * leads, stands in line, or is inside of a callback. */
+static void
+claim(struct knit_pool *p, struct knit_job *job)
+{
+	job->waiters++;
+	if (job->in == &p->finished)
+		kn_list_leave(job);
+}
+
 int
 kn_lib_wait(struct knit_pool *p, enum kn_wait_for what, struct knit_job *job,
     int timeout_ms, struct knit_job **out, struct knit_error *e)
@@ -334,9 +334,11 @@ kn_lib_wait(struct knit_pool *p, enum kn_wait_for what, struct knit_job *job,
 	pthread_cond_init(&w.cond, &attr);
 	pthread_condattr_destroy(&attr);
 	p->users++;
+	if (what == KN_WAIT_JOB)
+		claim(p, job);
 	rc = wait_for(p, &w, timeout_ms, &q);
-	if (rc > 0 && what == KN_WAIT_JOB)
-		kn_list_leave(job);
+	if (what == KN_WAIT_JOB)
+		job->waiters--;
 	if (rc > 0 && what == KN_WAIT_NEXT) {
 		*out = kn_list_pop(&p->finished);
 		rc = *out != NULL;

@@ -103,6 +103,7 @@ struct knit_job {
 	/* under the pool's lock: */
 	struct knit_pool *pool; /* a reference, once submitted */
 	enum kn_job_state state;
+	unsigned waiters; /* threads in knit_job_wait(): it is theirs, and no other's */
 	bool orphan, cancel;
 	struct kn_job_list *in; /* the list it is in, or NULL */
 	struct knit_job *next, *prev, *cancel_next;

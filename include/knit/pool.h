@@ -192,7 +192,7 @@ void knit_job_set_user(struct knit_job *job, void *user);
 void *knit_job_user(const struct knit_job *job);
 /* Called once, by a thread that waits or dispatches, when the job is finished; the job
  * does not come out of knit_pool_next() then. It may call anything but waits,
- * dispatches and closes, and may free the job, unless another thread waits for it. */
+ * dispatches and closes, and may free the job, unless that is waited for. */
 void knit_job_set_done(
     struct knit_job *job, void (*done)(struct knit_job *job, void *ctx), void *ctx);
 /* Finish a job that was not submitted: "launch-failed", say, where no pool could be
