@@ -278,11 +278,6 @@ kn_lib_accept(struct knit_pool *p, struct knit_job *job, struct knit_error *e)
 		return kn_lib_pass(e, &p->fail);
 	if (p->closed || p->drain || p->stop || p->over)
 		return kn_lib_fail(e, KNIT_E_CLOSED, "the pool takes no more jobs");
-	if (p->unfinished >= p->jobs_max) {
-		kn_lib_fail(
-		    e, KNIT_E_FULL, "%zu jobs are not finished yet", p->unfinished);
-		return -1;
-	}
 	if (job->has_streams && may_stream(p, job, e) < 0)
 		return -1;
 	if (job->has_streams)
@@ -313,6 +308,17 @@ kn_lib_set_going(struct knit_pool *p, struct kn_quiet *q)
 		pthread_cond_broadcast(&p->left);
 }
 
+/* Who submits can come again. A batch cannot refuse a line that it has taken: it waits
+ * by itself while there are as many, kn_lib_batch_submit(). */
+static int
+has_place(const struct knit_pool *p, struct knit_error *e)
+{
+	if (p->unfinished < p->jobs_max || p->closed || p->drain || p->stop || p->over)
+		return 0;
+	return kn_lib_fail(
+	    e, KNIT_E_FULL, "%zu jobs are not finished yet", p->unfinished);
+}
+
 int
 knit_pool_submit(struct knit_pool *p, struct knit_job *job, struct knit_error *e)
 {
@@ -329,7 +335,7 @@ knit_pool_submit(struct knit_pool *p, struct knit_job *job, struct knit_error *e
 		return kn_lib_nomem(e);
 	if (kn_lib_enter(p, NULL, e) < 0)
 		return -1;
-	rc = kn_lib_accept(p, job, e);
+	rc = has_place(p, e) < 0 ? -1 : kn_lib_accept(p, job, e);
 	if (rc == 0)
 		kn_lib_set_going(p, &q);
 	pthread_mutex_unlock(&p->lock);

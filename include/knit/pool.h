@@ -314,7 +314,7 @@ struct knit_pool_options { /* filled by knit_pool_options_init(), then changed *
 	size_t size;
 	unsigned workers; /* 0: the policy's, else what the machine has room for */
 	unsigned window; /* jobs that the workers are given to choose from; 0: enough */
-	size_t jobs_max; /* accepted and not finished; more are refused (full) */
+	size_t jobs_max; /* not finished; more are refused (full), a batch's wait */
 	unsigned flags;	 /* enum knit_pool_flag */
 	/* "K=V", NULL-terminated: what a policy may inherit from. NULL: environ. */
 	const char *const *env;

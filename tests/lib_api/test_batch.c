@@ -217,6 +217,37 @@ a_paused_batch_begins_nothing(void **state)
 	forget(&w);
 }
 
+/* A line that was taken cannot be refused as a job can: it waits for its turn. */
+static void
+tasks_wait_while_a_pool_is_full(void **state)
+{
+	struct knit_pool_options o;
+	struct knit_pool *pool;
+	struct knit_job *job;
+
+	(void)state;
+	knit_pool_options_init(&o, sizeof o);
+	o.workers = 1;
+	o.jobs_max = 1;
+	OK(knit_pool_open(policy, &o, &pool, &err));
+	job = submit(pool, sh("sleep 1000"));
+	batch_of(pool, &w);
+	feed("{\"id\":\"a\",\"argv\":[\"true\"]}\n"
+	     "{\"id\":\"b\",\"argv\":[\"true\"]}\n");
+	assert_int_equal(knit_batch_work(w.batch, &err), 0);
+	assert_int_equal(w.n, 0);
+	OK(knit_job_cancel(job, &err));
+	knit_batch_no_more(w.batch);
+	run_to_end();
+	expect("a", KNIT_OK, "");
+	expect("b", KNIT_OK, "");
+	is(finish(job), KNIT_CANCELLED);
+	knit_job_free(job);
+	knit_batch_close(w.batch);
+	knit_pool_close(pool);
+	forget(&w);
+}
+
 /* A client that goes away: nothing of it runs on, and others do. */
 static void
 a_close_ends_what_runs(void **state)
@@ -347,6 +378,7 @@ main(void)
 		TEST(lines_become_results),
 		TEST(batches_share_a_pool),
 		TEST(a_paused_batch_begins_nothing),
+		TEST(tasks_wait_while_a_pool_is_full),
 		TEST(a_close_ends_what_runs),
 		TEST(another_thread_does_the_work),
 		TEST(a_stopped_pool_answers_what_was_taken),
