@@ -475,7 +475,7 @@ void knit_batch_pause(struct knit_batch *batch, int on);
  * answered, and the input has ended. 0: not yet. -1: the pool cannot go on; all was
  * answered. */
 int knit_batch_work(struct knit_batch *batch, struct knit_error *e);
-/* Take no more lines, cancel what has not begun; what runs goes on. */
+/* Take no more lines, cancel what lies beyond the pool's window; the rest goes on. */
 void knit_batch_stop(struct knit_batch *batch);
 /* The result line, as knit_job_json(); from inside of the callback. */
 char *knit_batch_json(const struct knit_batch *batch, const struct knit_batch_result *r,
