@@ -118,18 +118,37 @@ open_all(struct batch *b, struct kn_err *e)
 	return open_lines(b, e);
 }
 
+/* No more lines can be taken. */
+static void
+reading_fails(struct batch *b, const struct knit_error *err)
+{
+	b->reading = false;
+	if (err->kind == KNIT_E_NONE || b->reading_failed.kind != KN_EK_NONE)
+		return;
+	kn_say_take(&b->reading_failed, err);
+	kn_err_wrap(&b->reading_failed, "--tasks %s", b->r->opt.tasks);
+}
+
 static void
 read_lines(struct batch *b)
 {
 	struct knit_error err = KNIT_ERROR_NONE;
 
-	if (!b->reading || knit_batch_read(b->lines, b->in, &err) >= 0)
-		return;
-	b->reading = false;
-	if (err.kind == KNIT_E_NONE)
-		return;
-	kn_say_take(&b->reading_failed, &err);
-	kn_err_wrap(&b->reading_failed, "--tasks %s", b->r->opt.tasks);
+	if (b->reading && knit_batch_read(b->lines, b->in, &err) < 0)
+		reading_fails(b, &err);
+}
+
+static void
+work(struct batch *b)
+{
+	struct knit_error err = KNIT_ERROR_NONE;
+
+	kn_out_cork(&b->out, true);
+	if (knit_batch_work(b->lines, &err) < 0)
+		reading_fails(b, &err);
+	kn_out_cork(&b->out, false);
+	if (b->out.broken)
+		stop(b);
 }
 
 /* What there is to do, then a wait for more. */
@@ -181,22 +200,19 @@ run(struct batch *b, struct kn_err *e)
 {
 	struct knit_batch_counts c = { .size = sizeof c };
 	struct knit_error err = KNIT_ERROR_NONE;
-	bool drained = false;
+	bool drained = false, no_more;
 	int rc;
 
 	b->reading = true;
 	for (;;) {
 		rc = knit_pool_wait_end(b->r->pool, 0, &err);
 		knit_batch_pause(b->lines, !kn_out_room(&b->out));
-		kn_out_cork(&b->out, true);
-		(void)knit_batch_work(b->lines, NULL);
-		kn_out_cork(&b->out, false);
-		if (b->out.broken)
-			stop(b);
+		work(b);
 		if (rc != 0)
 			break;
 		knit_batch_count(b->lines, &c, NULL);
-		if (c.ended && c.waiting == 0 && !drained) {
+		no_more = c.ended || b->reading_failed.kind != KN_EK_NONE;
+		if (no_more && c.waiting == 0 && !drained) {
 			drained = true; /* workers may end while the last task runs */
 			knit_pool_drain(b->r->pool, NULL);
 			continue;

@@ -100,6 +100,14 @@ kn_client_events(const struct kn_client *c)
 }
 
 static void
+tell_failure(struct kn_client *c, const struct knit_error *err)
+{
+	if (!c->told)
+		kn_say(&c->serve->voice, "client %u: %s", c->number, err->text);
+	c->told = true;
+}
+
+static void
 read_lines(struct kn_client *c)
 {
 	struct knit_error err = KNIT_ERROR_NONE;
@@ -112,7 +120,7 @@ read_lines(struct kn_client *c)
 	if (err.sys == ECONNRESET)
 		c->gone = true;
 	else
-		kn_say(&c->serve->voice, "client %u: %s", c->number, err.text);
+		tell_failure(c, &err);
 	knit_batch_no_more(c->batch);
 }
 
@@ -184,12 +192,17 @@ is_idle(const struct kn_client *c)
 void
 kn_client_work(struct kn_client *c)
 {
+	struct knit_error err = KNIT_ERROR_NONE;
+	int rc;
+
 	if (c->gone)
 		return;
 	knit_batch_pause(c->batch, !kn_client_room(c));
 	kn_out_cork(&c->out, true);
-	if (knit_batch_work(c->batch, NULL) != 0 ||
-	    (c->stopped && kn_client_room(c) && is_idle(c)))
+	rc = knit_batch_work(c->batch, &err);
+	if (rc < 0)
+		tell_failure(c, &err);
+	if (rc != 0 || (c->stopped && kn_client_room(c) && is_idle(c)))
 		c->all = true;
 	kn_out_cork(&c->out, false);
 	if (c->out.broken || c->no_memory)

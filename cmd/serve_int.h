@@ -112,6 +112,7 @@ struct kn_client {
 	bool is_http;  /* it was none of ours */
 	bool counted;
 	bool reading;	/* it may send more */
+	bool told;	/* why none of it can be taken was said */
 	bool stopped;	/* we take no more of it */
 	bool all;	/* all that it sent is answered */
 	bool gone;	/* nobody takes the results any more */

@@ -322,6 +322,10 @@ knit_batch_work(struct knit_batch *b, struct knit_error *e)
 		return c.running > 0 ? 0 : -1;
 	}
 	kn_batch_count(b->lines, &c);
+	/* Most lines are taken in here, when something has ended: nobody may read
+	 * again, and hear it by that. */
+	if (c.over && kn_batch_error(b->lines))
+		return why(b, e);
 	return c.over;
 }
 

@@ -386,7 +386,7 @@ kn_batch_count(const struct kn_batch *b, struct kn_batch_counts *out)
 		.waiting = b->live_n - b->running_n,
 		.running = b->running_n,
 		.held = b->live_bytes + (b->end - b->at),
-		.eof = b->eof && b->at == b->end && !b->discarding,
+		.eof = b->eof && !b->failed && b->at == b->end && !b->discarding,
 		.over = b->live_n == 0 &&
 			(b->stopping || (b->eof && b->at == b->end && !b->discarding)),
 	};

@@ -471,9 +471,9 @@ int knit_batch_read(struct knit_batch *batch, int fd, struct knit_error *e);
 void knit_batch_no_more(struct knit_batch *batch); /* the input has ended */
 /* While on: no line is taken and nothing begun. Results of what runs still come. */
 void knit_batch_pause(struct knit_batch *batch, int on);
-/* After the pool's work was done: hand out results, begin what can be begun. 1: all is
- * answered, and the input has ended. 0: not yet. -1: the pool cannot go on; all was
- * answered. */
+/* After the pool's work was done: hand out results, begin what can be begun. 0: there
+ * will be more. 1: all is answered, and the input has ended. -1: why the pool cannot go
+ * on, or no more lines can be taken; what was taken is answered. */
 int knit_batch_work(struct knit_batch *batch, struct knit_error *e);
 /* Take no more lines, cancel what lies beyond the pool's window; the rest goes on. */
 void knit_batch_stop(struct knit_batch *batch);

@@ -346,6 +346,56 @@ a_stopped_pool_answers_what_was_taken(void **state)
 }
 
 static void
+count_only(void *ctx, const struct knit_batch_result *r)
+{
+	(void)r;
+	++*(size_t *)ctx;
+}
+
+/* Lines are taken when there is room, which is seldom while somebody reads: so whoever
+ * works hears that no more can be, and why. */
+static void
+ids_that_cannot_be_written_end_the_input(void **state)
+{
+	enum { LINES = 50000 };
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+	struct sigaction was_then;
+	struct knit_batch_counts c = { .size = sizeof c };
+	struct knit_pool *pool = pool_of(1, KNIT_POOL_LAZY);
+	struct knit_batch_options o;
+	struct knit_batch *b;
+	struct rlimit was, none;
+	size_t told = 0;
+
+	(void)state;
+	knit_batch_options_init(&o, sizeof o);
+	o.result = count_only;
+	o.ctx = &told;
+	OK(knit_batch_open(pool, &o, &b, &err));
+	knit_batch_pause(b, 1);
+	for (int i = 0; i < LINES; i++)
+		OK(knit_batch_feed(b, "?\n", 2, &err));
+	knit_batch_no_more(b);
+	knit_batch_pause(b, 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+	none = was;
+	none.rlim_cur = 0;
+	assert_int_equal(sigaction(SIGXFSZ, &ignore, &was_then), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	memset(&err, 0, sizeof err);
+	assert_int_equal(knit_batch_work(b, &err), -1);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+	assert_int_equal(sigaction(SIGXFSZ, &was_then, NULL), 0);
+	if (err.kind != KNIT_E_HOST || !strstr(err.text, "ids"))
+		fail_msg("%s", err.text);
+	OK(knit_batch_count(b, &c, &err));
+	assert_true(!c.ended && c.accepted < LINES && c.running == 0);
+	assert_int_equal(told, c.accepted);
+	knit_batch_close(b);
+	knit_pool_close(pool);
+}
+
+static void
 what_cannot_be_is_refused(void **state)
 {
 	struct knit_batch_options o;
@@ -364,7 +414,7 @@ what_cannot_be_is_refused(void **state)
 	memset(&err, 1, sizeof err);
 	assert_int_equal(knit_batch_read(w.batch, open_fds() + 100, &err), -1);
 	assert_int_equal(err.kind, KNIT_E_USAGE);
-	assert_int_equal(knit_batch_work(w.batch, &err), 1);
+	REFUSED(knit_batch_work(w.batch, &err), KNIT_E_USAGE, "read tasks");
 	knit_batch_close(w.batch);
 	knit_batch_close(NULL);
 	knit_pool_close(pool);
@@ -382,6 +432,7 @@ main(void)
 		TEST(a_close_ends_what_runs),
 		TEST(another_thread_does_the_work),
 		TEST(a_stopped_pool_answers_what_was_taken),
+		TEST(ids_that_cannot_be_written_end_the_input),
 		TEST(what_cannot_be_is_refused),
 	};
 
