@@ -237,11 +237,23 @@ kn_out_cork(struct kn_out *o, bool on)
 		flush(o);
 }
 
+static bool
+takes_bytes(const struct kn_out *o)
+{
+	return !o->broken && o->end - o->at < KN_OUT_BYTES_MAX;
+}
+
 bool
 kn_out_room(const struct kn_out *o)
 {
-	return !o->broken && o->end - o->at < KN_OUT_BYTES_MAX &&
-	       o->held_n < KN_OUT_HELD_MAX && o->held_bytes < KN_OUT_HELD_BYTES;
+	return takes_bytes(o) && o->held_n < KN_OUT_HELD_MAX &&
+	       o->held_bytes < KN_OUT_HELD_BYTES;
+}
+
+bool
+kn_out_only_held(const struct kn_out *o)
+{
+	return takes_bytes(o) && !kn_out_room(o);
 }
 
 int

@@ -52,6 +52,8 @@ void kn_out_put(struct kn_out *o, uint64_t seq, char *line, size_t n);
 /* While on, lines are put together before they are written, up to some 64 KiB. */
 void kn_out_cork(struct kn_out *o, bool on);
 bool kn_out_room(const struct kn_out *o);
+/* There is none, but only for lines that are held for order. */
+bool kn_out_only_held(const struct kn_out *o);
 /* After the loop: write what is left, waiting for the reader. 0, or -1 if broken. */
 int kn_out_finish(struct kn_out *o);
 void kn_out_close(struct kn_out *o);

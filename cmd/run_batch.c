@@ -40,6 +40,20 @@ stop(struct batch *b)
 
 /* ---- results ---- */
 
+/* Results that wait in order fill the output as well, and the one they wait for may be
+ * ready: if nothing runs it has to begin. */
+static void
+pace(struct batch *b)
+{
+	struct knit_batch_counts c = { .size = sizeof c };
+	bool room = kn_out_room(&b->out);
+
+	if (!room && kn_out_only_held(&b->out) &&
+	    knit_batch_count(b->lines, &c, NULL) == 0)
+		room = c.running == 0;
+	knit_batch_pause(b->lines, !room);
+}
+
 static void
 on_result(void *ctx, const struct knit_batch_result *res)
 {
@@ -56,7 +70,7 @@ on_result(void *ctx, const struct knit_batch_result *res)
 	if (b->json & KNIT_JSON_ASCII) /* both on the terminal: not into the line */
 		kn_progress_clear(&b->progress);
 	kn_out_put(&b->out, res->seq, text, n);
-	knit_batch_pause(b->lines, !kn_out_room(&b->out));
+	pace(b);
 	if (b->out.broken || (b->r->opt.fail_fast && res->outcome->verdict != KNIT_OK))
 		stop(b);
 }
@@ -206,7 +220,7 @@ run(struct batch *b, struct kn_err *e)
 	b->reading = true;
 	for (;;) {
 		rc = knit_pool_wait_end(b->r->pool, 0, &err);
-		knit_batch_pause(b->lines, !kn_out_room(&b->out));
+		pace(b);
 		work(b);
 		if (rc != 0)
 			break;

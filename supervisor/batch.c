@@ -207,13 +207,15 @@ may_accept(const struct kn_batch *b)
 }
 
 /* Results that nobody takes must not pile up: while the output is full nothing is
- * begun, and no more at one time than there is room for if each hands back all it may.
- */
+ * begun, not even one at a time (thousands may be ready at once, when what all of them
+ * come after has ended), and no more at one time than there is room for if each hands
+ * back all it may. */
 static bool
 may_begin(const struct kn_batch *b)
 {
-	return b->stopping || b->running_n == 0 ||
-	       (b->running_bytes < KN_BATCH_RESULT_BYTES && b->ops.room(b->ops.ctx));
+	return b->stopping ||
+	       (b->ops.room(b->ops.ctx) &&
+		   (b->running_n == 0 || b->running_bytes < KN_BATCH_RESULT_BYTES));
 }
 
 /* Hand ready tasks over until there is no more room. */

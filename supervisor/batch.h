@@ -50,7 +50,8 @@ struct kn_batch_ops {
 	void *ctx;
 	/* Exactly once per accepted id and per invalid line. */
 	void (*result)(void *ctx, const struct kn_batch_result *r);
-	/* May more be accepted? If not, kn_batch_wake() when that changes. */
+	/* May more be accepted, and begun? If not, kn_batch_wake() when that changes.
+	 */
 	bool (*room)(void *ctx);
 	/* Run t; n names it, for kn_batch_answer(). 0: taken, and t is lent until the
 	 * answer. 1: no room: again after the next answer, or kn_batch_wake(). -1: *v

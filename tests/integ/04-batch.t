@@ -208,6 +208,14 @@ for i in range(40): print("{\"id\":\"t%d\",\"argv\":[\"sleep\",\"0.0%d\"]}" % (i
 ks run --tasks "$T/tasks" --workers 4 --ordered
 is "$rc $(js "$T/out" '[r["id"] for r in L] == ["t%d" % i for i in range(40)]')" "0 yes" "--ordered: results in the order of the tasks"
 is "$(js "$T/out" 'sorted({r["worker"] for r in L})')" "['w0', 'w1', 'w2', 'w3']" "all four workers worked"
+# All that is kept back waits for one that is ready only when no more is kept back.
+"$PY" -c '
+import sys
+print("{\"id\":\"t0\",\"argv\":[\"sleep\",\"%s\"]}" % sys.argv[1])
+print("{\"id\":\"t1\",\"after\":[\"t0\"],\"argv\":[\"true\"]}")
+for i in range(2, 56): print("{\"id\":\"t%d\",\"argv\":[\"head\",\"-c\",\"1000000\",\"/dev/zero\"]}" % i)' "$(scaled 5)" >"$T/tasks"
+ks run --tasks "$T/tasks" --workers 2 --ordered
+is "$rc $(js "$T/out" '[r["id"] for r in L] == ["t%d" % i for i in range(56)]')" "0 yes" "--ordered: results that are kept back do not keep back what they wait for"
 "$PY" -c '
 print("{\"id\":\"bad\",\"argv\":[\"false\"]}")
 for i in range(200): print("{\"id\":\"t%d\",\"argv\":[\"sleep\",\"0.2\"]}" % i)' >"$T/tasks"

@@ -395,6 +395,37 @@ ids_that_cannot_be_written_end_the_input(void **state)
 	knit_pool_close(pool);
 }
 
+/* However many come after one, and are ready when that has ended. */
+static void
+a_paused_batch_begins_no_followers(void **state)
+{
+	struct knit_batch_counts c = { .size = sizeof c };
+	struct pollfd p = { .events = POLLIN };
+
+	(void)state;
+	batch_of(pool_of(1, 0), &w);
+	feed("{\"id\":\"first\",\"argv\":[\"true\"]}\n");
+	for (int i = 0; i < 5; i++)
+		feed("{\"argv\":[\"true\"],\"after\":[\"first\"]}\n");
+	knit_batch_no_more(w.batch);
+	knit_batch_pause(w.batch, 1);
+	p.fd = knit_pool_poll_fd(w.pool);
+	while (w.n == 0) {
+		OK(knit_pool_dispatch(w.pool, &err));
+		assert_int_equal(knit_batch_work(w.batch, &err), 0);
+		assert_true(w.n > 0 || poll(&p, 1, LONG_MS) > 0);
+	}
+	OK(knit_batch_count(w.batch, &c, &err));
+	assert_int_equal(c.running, 0);
+	assert_int_equal(c.waiting, 5);
+	knit_batch_pause(w.batch, 0);
+	run_to_end();
+	assert_int_equal(w.n, 6);
+	knit_batch_close(w.batch);
+	knit_pool_close(w.pool);
+	forget(&w);
+}
+
 static void
 what_cannot_be_is_refused(void **state)
 {
@@ -433,6 +464,7 @@ main(void)
 		TEST(another_thread_does_the_work),
 		TEST(a_stopped_pool_answers_what_was_taken),
 		TEST(ids_that_cannot_be_written_end_the_input),
+		TEST(a_paused_batch_begins_no_followers),
 		TEST(what_cannot_be_is_refused),
 	};
 
