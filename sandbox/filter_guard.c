@@ -8,6 +8,7 @@
 #include <linux/sched.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -35,6 +36,7 @@
 #define SUID_BITS 06000u
 #define MAKES_FILE (00000100u | 020000000u) /* O_CREAT, __O_TMPFILE */
 #define EQ KN_CMP_EQ
+#define OF_NO_FILE (MAP_SHARED | MAP_ANONYMOUS)
 
 /* s390 has the flags second. */
 #if defined(__s390__)
@@ -53,6 +55,8 @@ static const char why_family[] =
     "Raw packets and rare protocol families are the kernel's least tested doors.";
 static const char why_personality[] =
     "READ_IMPLIES_EXEC and its like switch protections off.";
+static const char why_unseen[] =
+    "Memory that belongs to no process is seen by no one who watches.";
 static const char why_tty[] =
     "Pushes input into a terminal, which its owner's shell would run.";
 
@@ -142,7 +146,12 @@ const struct kn_guard kn_filter_guards[] = {
 	      "clock_adjtime64", "adjtimex", "stime", "move_pages", "migrate_pages"),
 	    EPERM, .why = "Administers the machine." },
 	{ N("memfd_create", "memfd_secret", "shmget"), ENOSYS, KN_GUARD_WATCHED,
-	    .why = "Memory that belongs to no process is seen by no one who watches." },
+	    .why = why_unseen },
+	/* What was touched stays when it is unmapped, but for one page, or dropped. */
+	{ N("mmap", "mmap2"), EPERM, KN_GUARD_WATCHED, MASK1(3, OF_NO_FILE, OF_NO_FILE),
+	    .why = why_unseen },
+	{ N("mmap", "mmap2"), ENOMEM, KN_GUARD_WATCHED,
+	    MASK1(3, MAP_HUGETLB, MAP_HUGETLB), .why = why_unseen },
 	{ N("vmsplice"), EPERM,
 	    .why =
 		"Gives away pages that stay writable; a history of holes, no users." },

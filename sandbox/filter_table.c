@@ -239,6 +239,13 @@ pass(struct make *m, int nr, const struct kn_fentry *guard)
 	return 0;
 }
 
+/* The first mmap() of i386 has its arguments in memory; its libraries call mmap2(). */
+static bool
+is_blind(const struct make *m, const char *name)
+{
+	return m->t->abi == KN_ABI_I386 && strcmp(name, "mmap") == 0;
+}
+
 static int
 add_guard(struct make *m, const struct kn_guard *g)
 {
@@ -248,8 +255,8 @@ add_guard(struct make *m, const struct kn_guard *g)
 		struct kn_fentry f;
 		int nr = kn_filter_nr_of(m->t->abi, g->names[j]);
 		if (nr < 0 || g->errno_ret) {
-			if (append(m, m->t->calls, g->names[j], g->args, g->arg_n, v) <
-			    0)
+			if (append(m, m->t->calls, g->names[j], g->args,
+				is_blind(m, g->names[j]) ? 0 : g->arg_n, v) < 0)
 				return -1;
 			continue;
 		}

@@ -92,6 +92,7 @@ watched_memory_belongs_to_a_process(void **state)
 	subject_open(&s, "default", NULL, NULL);
 	assert_int_equal(ASK(&s, SYS_memfd_create, 0), ALLOW);
 	assert_int_equal(ASK(&s, SYS_shmget, 0), ALLOW);
+	assert_int_equal(ASK(&s, SYS_mmap, 0, 4096, 3, 0x21), ALLOW);
 	assert_int_equal(kn_filter_build_watched(s.policy, &watched, &e), 0);
 	kn_filter_fini(&s.filter);
 	kn_ftable_fini(&s.table);
@@ -99,6 +100,11 @@ watched_memory_belongs_to_a_process(void **state)
 	assert_int_equal(kn_ftable_init(&s.table, s.policy, true, &e), 0);
 	assert_int_equal(ASK(&s, SYS_memfd_create, 0), ERR(ENOSYS));
 	assert_int_equal(ASK(&s, SYS_shmget, 0), ERR(ENOSYS));
+	assert_int_equal(ASK(&s, SYS_mmap, 0, 4096, 3, 0x21), ERR(EPERM));
+	assert_int_equal(ASK(&s, SYS_mmap, 0, 4096, 3, 0x4021), ERR(EPERM));
+	assert_int_equal(ASK(&s, SYS_mmap, 0, 4096, 3, 0x40022), ERR(ENOMEM));
+	assert_int_equal(ASK(&s, SYS_mmap, 0, 4096, 3, 0x22), ALLOW);
+	assert_int_equal(ASK(&s, SYS_mmap, 0, 4096, 3, 0x01, 3), ALLOW);
 	subject_close(&s);
 }
 
