@@ -251,6 +251,9 @@ set_mounts(struct kn_stub *s, const struct kn_boot *b)
 	r = kn_mounts_keep_links(b, &at);
 	if (r < 0)
 		return fail(s, KN_BSTEP_BINDS, r, at);
+	r = kn_cg_holds_memory(&s->cg) ? 0 : kn_mounts_zeros();
+	if (r < 0)
+		return fail(s, KN_BSTEP_PRIVATE, r, "/dev/zero");
 	r = kn_overlays_find(b, &s->overlays);
 	if (r == 0)
 		r = kn_overlays_try(&s->overlays, &at);

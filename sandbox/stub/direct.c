@@ -185,8 +185,8 @@ int
 kn_direct_rules(struct kn_land *l, const struct kn_boot *b, struct kn_direct *d,
     const char **out_what)
 {
-	static const char *const nodes[] = { "/dev/null", "/dev/zero", "/dev/full",
-		"/dev/random", "/dev/urandom", "/dev/tty" };
+	static const char *const nodes[] = { "/dev/null", "/dev/full", "/dev/random",
+		"/dev/urandom", "/dev/tty" };
 	int r = 0;
 
 	l->abi = b->flags & KN_BOOT_LANDLOCK ? b->landlock_abi : 0;
@@ -206,6 +206,13 @@ kn_direct_rules(struct kn_land *l, const struct kn_boot *b, struct kn_direct *d,
 		if (r == -ENOENT)
 			r = 0;
 	}
+	/* Who may write to it has shared mappings of it: memory that belongs to no
+	 * process (kn_mounts_zeros()). */
+	*out_what = "/dev/zero";
+	if (r == 0)
+		r = add_rule(l, "/dev/zero", KN_LAND_READ, -1);
+	if (r == -ENOENT)
+		r = 0;
 	*out_what = "/proc";
 	if (r == 0)
 		r = add_rule(l, "/proc", KN_LAND_READ, -1);
