@@ -70,6 +70,32 @@ kn_look_stat(int proc_fd, const char *pid, struct kn_look_stat *out)
 	return true;
 }
 
+bool
+kn_look_thread_runs(int proc_fd, int pid)
+{
+	static _Alignas(16) char dents[4096];
+	char path[64];
+	struct kn_text t = { path, sizeof path, 0 };
+	bool runs = false;
+	int dir;
+	long n;
+
+	kn_text_u64(&t, (uint64_t)pid);
+	kn_text_str(&t, "/task");
+	dir = kn_sys_openat(proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	while (dir >= 0 && !runs && (n = kn_sys_getdents(dir, dents, sizeof dents)) > 0)
+		for (long at = 0; at < n && !runs;) {
+			const struct kn_sys_dirent *d = (const void *)(dents + at);
+			struct kn_look_stat s;
+
+			at += d->reclen;
+			runs = d->name[0] != '.' && kn_look_stat(dir, d->name, &s) &&
+			       s.state == 'R';
+		}
+	kn_sys_close(dir);
+	return runs;
+}
+
 /* Processor time of a process, all threads, from its own clock: exact where the numbers
  * in /proc are rounded down to ticks. */
 uint64_t

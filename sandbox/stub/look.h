@@ -16,6 +16,8 @@ bool kn_look_stat(int proc_fd, const char *pid, struct kn_look_stat *out);
 /* Processor time, all threads, from its own clock: exact where the numbers in /proc are
  * rounded down to ticks. */
 uint64_t kn_look_cpu_ns(int pid);
+/* One of its threads runs, or could. */
+bool kn_look_thread_runs(int proc_fd, int pid);
 /* Its threads, if it is that user's; else 0. */
 uint64_t kn_look_threads_of(int proc_fd, const char *pid, uint32_t uid);
 /* Resident pages, shared ones and mapped files too: an upper bound. */

@@ -358,6 +358,7 @@ wait_for_cell(struct run *r)
 		{ .fd = r->cell.told_fd, .events = POLLIN } };
 
 	r->s->watch.told = r->cell.told_fd >= 0;
+	r->s->watch.resident = r->job.flags & KN_JOB_RESIDENT;
 	kn_watch_begin(&r->s->watch, &r->s->cg, &r->job.limits, r->res.begun_ns);
 	for (;;) {
 		uint64_t now = kn_clock_now(), next;

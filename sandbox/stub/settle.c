@@ -58,6 +58,7 @@ kn_run_settle(struct run *r)
 	r->unclean = !kn_left_clear(&r->s->left);
 	kn_cg_end(&r->s->cg, res);
 	kn_cg_add_unwaited(&r->s->cg, res, c->init_cpu_ns);
+	kn_watch_add_unwaited(&r->s->watch, res);
 	res->wait_status = c->wait_status;
 	if (c->begun_ns)
 		res->begun_ns = c->begun_ns;

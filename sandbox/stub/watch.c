@@ -13,9 +13,6 @@
 #include "sandbox/stub/sys.h"
 #include "sandbox/stub/text.h"
 
-enum {
-	TICK_HZ = 100, /* USER_HZ, the same on every machine we know */
-};
 #define LOOK_CPU_MIN_NS (4 * KN_MS_NS)
 #define LOOK_MEM_MIN_NS (4 * KN_MS_NS)
 #define LOOK_MEM_MAX_NS (200 * KN_MS_NS)
@@ -32,7 +29,7 @@ enum {
 struct look {
 	struct kn_watch *w;
 	int init_pid;
-	uint64_t cpu_ns, bytes;
+	uint64_t bytes;
 	uint64_t begun_ns, until_ns; /* of an exact one */
 	int after;		     /* where it goes on */
 	bool paused;
@@ -82,13 +79,9 @@ each_process(struct look *l, void (*visit)(struct look *, const char *name, int 
 }
 
 static void
-add_cpu(struct look *l, const char *name, int pid)
+note_spent(struct look *l, const char *name, int pid)
 {
-	struct kn_look_stat s;
-
-	l->cpu_ns += kn_look_cpu_ns(pid);
-	if (kn_look_stat(l->w->proc_fd, name, &s))
-		l->cpu_ns += s.waited_ticks * (KN_S_NS / TICK_HZ);
+	kn_spent_note(&l->w->spent, l->w->proc_fd, name, pid);
 }
 
 static void
@@ -267,7 +260,7 @@ plan_memory(struct kn_watch *w, uint64_t used, uint64_t now_ns)
 	uint64_t left = w->memory_limit - used;
 	uint64_t in_ns = left / (TOUCH_BYTES_PER_S / KN_MS_NS * w->cpus) * 1000;
 
-	set_next(w, soonest(now_ns, in_ns, LOOK_MEM_MIN_NS, LOOK_MEM_MAX_NS));
+	w->memory_ns = soonest(now_ns, in_ns, LOOK_MEM_MIN_NS, LOOK_MEM_MAX_NS);
 }
 
 void
@@ -276,6 +269,7 @@ kn_watch_begin(struct kn_watch *w, const struct kn_cg *g, const struct kn_job_li
 {
 	w->cpu_limit_ns = l->cpu_ms < UINT64_MAX / KN_MS_NS ? l->cpu_ms * KN_MS_NS : 0;
 	w->memory_limit = kn_cg_holds_memory(g) ? 0 : l->memory;
+	w->counts = !w->resident && !kn_cg_counts_cpu(g);
 	w->next_ns = 0;
 	memset(&w->exact, 0, sizeof w->exact);
 	w->exact.read_ns = l->hard_ms && l->hard_ms * KN_MS_NS / 8 < LOOK_FIRST_NS
@@ -283,27 +277,63 @@ kn_watch_begin(struct kn_watch *w, const struct kn_cg *g, const struct kn_job_li
 			       : LOOK_FIRST_NS;
 	if (w->cpu_limit_ns)
 		plan_cpu(w, 0, now_ns);
-	if (w->memory_limit)
+	kn_spent_begin(&w->spent, now_ns);
+	if (w->counts)
+		set_next(w, kn_spent_next(&w->spent, now_ns));
+	if (w->memory_limit) {
 		plan_memory(w, 0, now_ns);
+		set_next(w, w->memory_ns);
+	}
 }
 
 void
 kn_watch_again(struct kn_watch *w, uint64_t now_ns)
 {
-	if (w->next_ns == 0 && (w->cpu_limit_ns || w->memory_limit))
+	if (w->next_ns == 0 && (w->cpu_limit_ns || w->memory_limit || w->counts))
 		w->next_ns = now_ns + LOOK_MEM_MIN_NS;
 }
 
 static uint64_t
-cpu_used_ns(struct kn_watch *w, const struct kn_cg *g, const struct kn_watched *cell)
+cpu_used_ns(struct kn_watch *w, const struct kn_cg *g, const struct kn_watched *cell,
+    uint64_t now_ns)
 {
+	const struct kn_spent_init init = { cell->init_pid, cell->init_cpu_ns };
 	struct look l = { .w = w, .init_pid = cell->init_pid };
+	uint64_t ns;
 
-	if (kn_cg_counts_cpu(g))
-		l.cpu_ns = kn_cg_cpu_ns(g);
-	else
-		each_process(&l, add_cpu);
-	return l.cpu_ns > cell->init_cpu_ns ? l.cpu_ns - cell->init_cpu_ns : 0;
+	if (kn_cg_counts_cpu(g)) {
+		ns = kn_cg_cpu_ns(g);
+		return ns > cell->init_cpu_ns ? ns - cell->init_cpu_ns : 0;
+	}
+	kn_spent_look(&w->spent);
+	each_process(&l, note_spent);
+	ns = kn_spent_sum(&w->spent, w->proc_fd, &init, w->cpus, now_ns);
+	if (w->counts)
+		set_next(w, kn_spent_next(&w->spent, kn_clock_now()));
+	return ns;
+}
+
+static enum kn_cause
+look_cpu(struct kn_watch *w, const struct kn_cg *g, const struct kn_watched *cell,
+    uint64_t now_ns)
+{
+	uint64_t used_ns = cpu_used_ns(w, g, cell, now_ns);
+
+	if (!w->cpu_limit_ns)
+		return KN_CAUSE_NONE;
+	if (used_ns >= w->cpu_limit_ns)
+		return KN_CAUSE_CPU;
+	plan_cpu(w, used_ns, now_ns);
+	return KN_CAUSE_NONE;
+}
+
+void
+kn_watch_add_unwaited(const struct kn_watch *w, struct kn_job_result *r)
+{
+	uint64_t known_us = r->user_us + r->system_us;
+
+	if (w->counts && w->spent.told_ns / 1000 > known_us)
+		r->user_us += w->spent.told_ns / 1000 - known_us;
 }
 
 /* Go on counting. True: done, and *out_bytes is what they use. */
@@ -323,8 +353,8 @@ look_closely(struct kn_watch *w, const struct kn_watched *cell, uint64_t *out_by
 	w->exact.spent_ns += took_ns;
 	if (l.paused) {
 		w->exact.sliced = true;
-		set_next(
-		    w, now_ns + (took_ns > LOOK_SLICE_NS ? took_ns : LOOK_SLICE_NS));
+		w->memory_ns =
+		    now_ns + (took_ns > LOOK_SLICE_NS ? took_ns : LOOK_SLICE_NS);
 		return false;
 	}
 	*out_bytes = w->exact.bytes;
@@ -368,7 +398,7 @@ look_memory(struct kn_watch *w, const struct kn_watched *cell, uint64_t now_ns)
 	if (!w->exact.sliced || ++w->exact.over_row >= 2)
 		return KN_CAUSE_MEMORY;
 	begin_exact(w);
-	set_next(w, kn_clock_now() + LOOK_SLICE_NS);
+	w->memory_ns = kn_clock_now() + LOOK_SLICE_NS;
 	return KN_CAUSE_NONE;
 }
 
@@ -376,18 +406,21 @@ enum kn_cause
 kn_watch_look(struct kn_watch *w, const struct kn_cg *g, const struct kn_watched *cell,
     uint64_t now_ns)
 {
-	uint64_t used;
+	enum kn_cause cause = KN_CAUSE_NONE;
 
 	if (w->next_ns == 0 || now_ns < w->next_ns)
 		return KN_CAUSE_NONE;
 	w->next_ns = 0;
-	if (rests(w, cell->init_pid))
+	if (rests(w, cell->init_pid)) {
+		w->memory_ns = 0;
 		return KN_CAUSE_NONE;
-	if (w->cpu_limit_ns) {
-		used = cpu_used_ns(w, g, cell);
-		if (used >= w->cpu_limit_ns)
-			return KN_CAUSE_CPU;
-		plan_cpu(w, used, now_ns);
 	}
-	return w->memory_limit ? look_memory(w, cell, now_ns) : KN_CAUSE_NONE;
+	if (w->cpu_limit_ns || w->counts)
+		cause = look_cpu(w, g, cell, now_ns);
+	if (!w->memory_limit || cause != KN_CAUSE_NONE)
+		return cause;
+	if (now_ns >= w->memory_ns)
+		cause = look_memory(w, cell, now_ns);
+	set_next(w, w->memory_ns);
+	return cause;
 }

@@ -1,11 +1,11 @@
 /* sandbox/stub/watch.h: limits that nobody else holds, kept by looking.
  *
- * Processor time is read from the cgroup where there is one, else summed over the
- * processes of the cell; memory is summed over them where no cgroup holds the limit.
+ * Processor time is read from the cgroup where there is one, else counted process by
+ * process (spent.h); memory is summed over them where no cgroup holds the limit.
  * The next look is set by how soon the limit could be reached at full speed, so a task
- * far from its limits is hardly looked at. What the looks miss by their grain, the
- * final accounts tell (sandbox/stub/run.c). A cell whose only process is stopped is not
- * looked at until its init tells that it goes on.
+ * far from its limits is hardly looked at, but for processes that may come and go. What
+ * the looks miss by their grain, the final accounts tell (sandbox/stub/run.c). A cell
+ * whose only process is stopped is not looked at until its init tells that it goes on.
  *
  * What processes share can only be told by going through their page tables, which takes
  * as long as they like: that is done in slices, takes half of the time at most, and is
@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "ipc/job.h"
+#include "sandbox/stub/spent.h"
 
 struct kn_cg;
 
@@ -27,9 +28,13 @@ struct kn_watch {
 	bool singly;   /* and no signal reaches all of it at once */
 	uint32_t cpus; /* that a cell may use at once */
 	bool told;     /* the cell's init tells when what was stopped goes on */
+	bool resident; /* it lives on while nobody calls, and is not to be woken */
 	/* of the present task; 0: nothing to watch */
 	uint64_t cpu_limit_ns, memory_limit;
-	uint64_t next_ns; /* when to look, CLOCK_MONOTONIC; 0: never */
+	uint64_t next_ns;   /* when to look, CLOCK_MONOTONIC; 0: never */
+	uint64_t memory_ns; /* and when at its memory */
+	bool counts;	    /* processor time that nobody else counts */
+	struct kn_spent spent;
 	struct {
 		bool on;	   /* begun, and not all processes are counted */
 		bool sliced;	   /* they were not all counted in one look */
@@ -53,6 +58,8 @@ struct kn_watched {
 /* Look if it is time. Returns the limit that is passed, or KN_CAUSE_NONE. */
 enum kn_cause kn_watch_look(struct kn_watch *w, const struct kn_cg *g,
     const struct kn_watched *cell, uint64_t now_ns);
+/* Processor time that is in no account: of children whose parent ignored their end. */
+void kn_watch_add_unwaited(const struct kn_watch *w, struct kn_job_result *r);
 /* It may run again, where it was stopped and not looked at any more. */
 void kn_watch_again(struct kn_watch *w, uint64_t now_ns);
 /* One process of one thread, and no other. */

@@ -90,6 +90,9 @@ h cpu-timeout "--cpu-time $(scaled 500)ms --timeout $(scaled 30)s" cpu_spin --cp
 h cpu-timeout "--cpu-time $(scaled 500)ms --timeout $(scaled 30)s" cpu_spin --full
 h cpu-timeout "--cpu-time $(scaled 500)ms --timeout $(scaled 30)s" cpu_spin --cpu "$(scaled 5)" --mode fork
 h cpu-timeout "--cpu-time $(scaled 200)ms --timeout $(scaled 30)s" cpu_spin --cpu "$(scaled 20)" --mode orphan
+# The kernel keeps no account of these.
+h cpu-timeout "--cpu-time $(scaled 500)ms --timeout $(scaled 60)s" cpu_spin --cpu "$(scaled 5)" --mode forget
+h cpu-timeout "--cpu-time $(scaled 500)ms --timeout $(scaled 60)s" cpu_spin --cpu "$(scaled 5)" --mode forget --each 1
 h BLOCKED "" kill_all
 h PENDING "" kill_all --full
 
@@ -135,6 +138,10 @@ h "BLOCKED memory" "$small" mem_hog --full
 h "BLOCKED memory" "$small" mem_hog --mib 256 --split 8
 h "BLOCKED memory" "$small" memfd_hog --mib 512
 h "BLOCKED memory" "$small" memfd_hog --full
+for how in anon part zero; do
+	h "BLOCKED memory" "$small" shared_hog --mib 512 --mode $how
+done
+h "BLOCKED memory" "$small" shared_hog --full
 h BLOCKED "--timeout $(scaled 60)s" tmpfs_filler --mib 512 --files 100000
 h "BLOCKED memory" "--timeout $(scaled 60)s" tmpfs_filler --full
 h "BLOCKED memory" "$small --set /filesystem/mounts=[{\"tmpfs\":\"/tmp\",\"size\":\"32M\"},{\"tmpfs\":\"/dev/shm\",\"size\":\"32M\"},{\"tmpfs\":\"/task\",\"size\":\"32M\"}]" tmpfs_filler --mib 64 --files 0

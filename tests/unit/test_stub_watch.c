@@ -7,6 +7,7 @@
 #include "sandbox/stub/below.c"
 #include "sandbox/stub/cgroup.c"
 #include "sandbox/stub/look.c"
+#include "sandbox/stub/spent.c"
 #include "sandbox/stub/watch.c"
 
 enum { INIT = 2, TASK = 7, MIB = 1 << 20 };
@@ -48,7 +49,7 @@ look(struct kn_watch *w, uint64_t until_ns)
 {
 	const struct kn_watched cell = { INIT, 0, until_ns };
 
-	w->next_ns = w->next_ns ? 1 : 0; /* it is time */
+	w->memory_ns = w->next_ns = w->next_ns ? 1 : 0; /* it is time */
 	return kn_watch_look(w, &none, &cell, kn_clock_now());
 }
 
