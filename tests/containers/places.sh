@@ -20,6 +20,8 @@ flags_podman="--user 1000 --security-opt seccomp=$profile --security-opt apparmo
 flags_podman_user="--security-opt seccomp=$profile --security-opt unmask=ALL"
 
 make_user() {
+	# What udev does where there is one: an ordinary user's podman needs it for networks.
+	modprobe tun && chmod 666 /dev/net/tun || return 1
 	id $user >/dev/null 2>&1 && return 0
 	useradd -m -u 1000 -s /bin/sh $user || return 1
 	grep -q "^$user:" /etc/subuid || usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $user
