@@ -45,6 +45,19 @@ kn_act_message(struct kn_wk *w, enum kn_msg_type type, const struct kn_entry *e,
 	return kn_fd_send(w->lw.sock, &m, sizeof m, fds, fd_n, 1);
 }
 
+bool
+kn_act_hears(const struct kn_entry *e)
+{
+	struct kn_wk *w = &e->sup->wk[e->worker];
+	uint32_t task, gen;
+	uint64_t ns;
+
+	return w->live && !w->bad &&
+	       kn_control_begun(w->slice.control, &task, &gen, &ns) &&
+	       task == e->index && gen == e->gen &&
+	       !kn_control_is_over(w->slice.control, task, gen);
+}
+
 /* ---- launching ---- */
 
 static void

@@ -102,6 +102,7 @@ struct kn_entry {
 	const char *over;   /* stream that went over its cap where that kills */
 	const char *broken; /* stream that we could not carry on; broken_sys: why */
 	int broken_sys;
+	enum kn_cause end_for; /* it is to be ended; NONE: or was told so */
 	struct kn_outcome_file *files;
 	size_t file_n, file_room;
 	struct kn_net_tally net; /* mode allow: what its attempts asked for */
@@ -319,6 +320,9 @@ void kn_act_release(struct kn_wk *w);
 struct kn_event kn_act_taken_back(struct kn_wk *w, struct kn_entry *e);
 int kn_act_message(struct kn_wk *w, enum kn_msg_type type, const struct kn_entry *e,
     uint32_t arg, const int *fds, int fd_n);
+/* A placed one's worker has it in hand, by its own word: what is sent for one that
+ * waits in its lane, or is over, it drops. */
+bool kn_act_hears(const struct kn_entry *e);
 
 /* publish.c */
 /* Build the job of e; arrays point into s->job_files and the task. Descriptors of its

@@ -16,10 +16,8 @@
 
 enum {
 	LATE_NS = 4 * 1000 * 1000,
-	READS_PER_EVENT = 4, /* then others have their turn */
-	/* A pipe holds at most this (pipe-max-size); more after the end of a cell is a
-	 * worker that still writes. */
-	DRAIN_MAX = 2 * 1024 * 1024,
+	READS_PER_EVENT = 4,	     /* then others have their turn */
+	DRAIN_MAX = 2 * 1024 * 1024, /* of what is no pipe */
 };
 
 static int
@@ -63,6 +61,49 @@ end_fd(struct kn_sup *s, struct kn_watch *w, int *fd)
 {
 	kn_loop_del(&s->loop, w);
 	kn_fd_close(fd);
+}
+
+/* ---- what is done a little later ---- */
+
+static void
+late_unlink(struct kn_entry *e)
+{
+	struct kn_sup *s = e->sup;
+
+	if (!e->late_ns)
+		return;
+	*(e->late_prev ? &e->late_prev->late_next : &s->late_first) = e->late_next;
+	*(e->late_next ? &e->late_next->late_prev : &s->late_last) = e->late_prev;
+	e->late_next = e->late_prev = NULL;
+	e->late_ns = 0;
+}
+
+static void
+late_link(struct kn_entry *e, uint64_t at_ns)
+{
+	struct kn_sup *s = e->sup;
+
+	late_unlink(e);
+	e->late_ns = at_ns;
+	e->late_prev = s->late_last;
+	*(s->late_last ? &s->late_last->late_next : &s->late_first) = e;
+	s->late_last = e;
+}
+
+/* A socket that is full for a moment, or a worker that is not at this task yet, must
+ * not let it go on for as long as it likes. */
+static void
+end_task(struct kn_entry *e, enum kn_cause cause)
+{
+	if (e->state != KN_ENTRY_PLACED)
+		return;
+	e->end_for = cause;
+	if (kn_act_message(&e->sup->wk[e->worker], KN_MSG_KILL, e, cause, NULL, 0) ==
+		0 &&
+	    kn_act_hears(e))
+		e->end_for = KN_CAUSE_NONE;
+	else
+		late_link(e, kn_clock_now() + LATE_NS);
 }
 
 /* ---- the task's stdin ---- */
@@ -122,9 +163,7 @@ kn_stream_over(struct kn_entry *e, const char *name)
 	if (!e->sup->policy->output_kill || e->over)
 		return;
 	e->over = name;
-	if (e->state == KN_ENTRY_PLACED)
-		(void)kn_act_message(
-		    &e->sup->wk[e->worker], KN_MSG_KILL, e, KN_CAUSE_OUTPUT, NULL, 0);
+	end_task(e, KN_CAUSE_OUTPUT);
 }
 
 void
@@ -135,9 +174,7 @@ kn_stream_broken(struct kn_entry *e, const char *name, int sys)
 	e->broken = name;
 	e->broken_sys = sys;
 	e->told_to_end = true;
-	if (e->state == KN_ENTRY_PLACED)
-		(void)kn_act_message(
-		    &e->sup->wk[e->worker], KN_MSG_KILL, e, KN_CAUSE_CANCEL, NULL, 0);
+	end_task(e, KN_CAUSE_CANCEL);
 }
 
 static void
@@ -198,31 +235,6 @@ on_err(struct kn_watch *w, uint32_t events)
 
 /* ---- when to watch ---- */
 
-static void
-late_unlink(struct kn_entry *e)
-{
-	struct kn_sup *s = e->sup;
-
-	if (!e->late_ns)
-		return;
-	*(e->late_prev ? &e->late_prev->late_next : &s->late_first) = e->late_next;
-	*(e->late_next ? &e->late_next->late_prev : &s->late_last) = e->late_prev;
-	e->late_next = e->late_prev = NULL;
-	e->late_ns = 0;
-}
-
-static void
-late_link(struct kn_entry *e, uint64_t at_ns)
-{
-	struct kn_sup *s = e->sup;
-
-	late_unlink(e);
-	e->late_ns = at_ns;
-	e->late_prev = s->late_last;
-	*(s->late_last ? &s->late_last->late_next : &s->late_first) = e;
-	s->late_last = e;
-}
-
 void
 kn_stream_start(struct kn_entry *e)
 {
@@ -252,6 +264,10 @@ kn_stream_watch_late(struct kn_sup *s, uint64_t now_ns)
 		struct kn_io *io = &e->io;
 
 		late_unlink(e);
+		if (e->end_for != KN_CAUSE_NONE)
+			end_task(e, e->end_for);
+		if (e->task->stdio == KN_STDIO_RELAY)
+			continue; /* has watches of its own */
 		if (!watch_one(e, &io->in, io->in_fd, EPOLLOUT, on_in) ||
 		    !watch_one(e, &io->out, io->out_fd, EPOLLIN, on_out) ||
 		    !watch_one(e, &io->err, io->err_fd, EPOLLIN, on_err)) {
@@ -264,6 +280,16 @@ kn_stream_watch_late(struct kn_sup *s, uint64_t now_ns)
 
 /* ---- the end ---- */
 
+/* What can be in it now that its cell is gone: more is a worker that still writes. A
+ * task may make a pipe as large as pipe-max-size says. */
+static size_t
+content_max(int fd)
+{
+	int n = fcntl(fd, F_GETPIPE_SZ);
+
+	return n > 0 ? (size_t)n : DRAIN_MAX;
+}
+
 void
 kn_stream_drain(struct kn_entry *e)
 {
@@ -272,9 +298,11 @@ kn_stream_drain(struct kn_entry *e)
 	late_unlink(e);
 	end_fd(e->sup, &io->in, &io->in_fd);
 	if (io->out_fd >= 0) /* relayed streams are at their end by now */
-		(void)take(e, io->out_fd, &io->cap_out, "stdout", DRAIN_MAX);
+		(void)take(
+		    e, io->out_fd, &io->cap_out, "stdout", content_max(io->out_fd));
 	if (io->err_fd >= 0)
-		(void)take(e, io->err_fd, &io->cap_err, "stderr", DRAIN_MAX);
+		(void)take(
+		    e, io->err_fd, &io->cap_err, "stderr", content_max(io->err_fd));
 	if (e->task->stdio == KN_STDIO_CAPTURE) {
 		check_cap(e, &io->cap_out, "stdout");
 		check_cap(e, &io->cap_err, "stderr");
@@ -305,4 +333,5 @@ kn_stream_reset(struct kn_entry *e)
 	e->io.in_at = 0;
 	e->io.relayed[0] = e->io.relayed[1] = 0;
 	e->over = e->broken = NULL;
+	e->end_for = KN_CAUSE_NONE;
 }

@@ -153,21 +153,6 @@ kn_sup_cancel(struct kn_sup *s, struct kn_task *t)
 	}
 }
 
-/* The worker has it in hand, by its own word: what is sent for one that waits in its
- * lane, or is over, it would drop. */
-static bool
-is_run(const struct kn_entry *e)
-{
-	struct kn_wk *w = &e->sup->wk[e->worker];
-	uint32_t task, gen;
-	uint64_t ns;
-
-	return w->live && !w->bad &&
-	       kn_control_begun(w->slice.control, &task, &gen, &ns) &&
-	       task == e->index && gen == e->gen &&
-	       !kn_control_is_over(w->slice.control, task, gen);
-}
-
 bool
 kn_sup_signal(struct kn_sup *s, const struct kn_task *t, int signo)
 {
@@ -175,7 +160,7 @@ kn_sup_signal(struct kn_sup *s, const struct kn_task *t, int signo)
 	for (uint32_t i = 0; i < s->task_max && !s->module; i++) {
 		struct kn_entry *e = &s->entry[i];
 
-		if (e->task != t || e->state != KN_ENTRY_PLACED || !is_run(e))
+		if (e->task != t || e->state != KN_ENTRY_PLACED || !kn_act_hears(e))
 			continue;
 		KN_LOG(&s->log, KN_NS_SIGNALS, e->worker, "signal %d to task %s", signo,
 		    t->id ? t->id : "-");

@@ -96,6 +96,93 @@ the_next_attempt_starts_whole(void **state)
 	assert_null(e->broken);
 }
 
+static void
+a_little_later(void)
+{
+	kn_stream_watch_late(s, s->late_first ? s->late_first->late_ns : 0);
+}
+
+/* A stub that does not read for a while. */
+static void
+the_end_of_a_task_is_asked_for_until_it_can_be_said(void **state)
+{
+	struct kn_entry *e;
+
+	(void)state;
+	policy.output_kill = true;
+	prepare();
+	e = &s->entry[0];
+	kn_control_begin(w->slice.control, e->index, e->gen, kn_clock_now());
+	while (kn_act_message(w, KN_MSG_WAKE, NULL, 0, NULL, 0) == 0)
+		;
+	kn_stream_over(e, "stdout");
+	assert_int_equal(next_cause(e), KN_CAUSE_NONE); /* reads all there is */
+	a_little_later();
+	assert_int_equal(next_cause(e), KN_CAUSE_OUTPUT);
+	assert_string_equal(e->over, "stdout");
+	a_little_later();
+	assert_int_equal(next_cause(e), KN_CAUSE_NONE); /* once it is said */
+}
+
+/* What is said before its worker is at it, the worker drops. */
+static void
+what_breaks_behind_another_task_is_ended_when_its_turn_has_come(void **state)
+{
+	struct kn_entry *e;
+
+	(void)state;
+	task.stdin_fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	e = hand_out(0, 5);
+	assert_int_equal(next_cause(e), KN_CAUSE_CANCEL);
+	a_little_later();
+	kn_control_begin(w->slice.control, e->index, e->gen, kn_clock_now());
+	assert_int_equal(next_cause(e), KN_CAUSE_CANCEL);
+	a_little_later();
+	assert_int_equal(next_cause(e), KN_CAUSE_CANCEL);
+	a_little_later();
+	assert_int_equal(next_cause(e), KN_CAUSE_NONE);
+	kn_fd_close(&task.stdin_fd);
+}
+
+/* The task's end of its stdout. */
+static int
+stdout_of(const struct kn_entry *e)
+{
+	struct kn_msg m = { 0 };
+	int fds[KN_MSG_FDS_MAX], n = 0, out;
+
+	assert_true(kn_fd_recv(theirs, &m, sizeof m, fds, KN_MSG_FDS_MAX, &n, 1) > 0);
+	assert_int_equal(m.type, KN_MSG_TASK);
+	assert_int_equal(m.task, e->index);
+	assert_int_equal(n, 3);
+	out = kn_fd_take(&fds[1]);
+	kn_fd_close(&fds[0]);
+	kn_fd_close(&fds[2]);
+	return out;
+}
+
+static void
+what_a_pipe_made_large_holds_is_read_to_its_end(void **state)
+{
+	enum { MUCH = 3 << 20 };
+	struct kn_entry *e;
+	char *bytes = calloc(1, MUCH);
+	int out;
+
+	(void)state;
+	task.limits.stdout_bytes = 2 * MUCH;
+	e = hand_out(0, 5);
+	out = stdout_of(e);
+	/* above pipe-max-size for privileged ones only */
+	if (fcntl(out, F_SETPIPE_SZ, MUCH) >= MUCH) {
+		assert_int_equal(write(out, bytes, MUCH), MUCH);
+		kn_stream_drain(e);
+		assert_int_equal(e->io.cap_out.total, MUCH);
+	}
+	close(out);
+	free(bytes);
+}
+
 int
 main(void)
 {
@@ -108,6 +195,13 @@ main(void)
 		    a_task_that_does_not_read_its_input_is_not_broken, start, stop),
 		cmocka_unit_test_setup_teardown(
 		    the_next_attempt_starts_whole, start, stop),
+		cmocka_unit_test_setup_teardown(
+		    the_end_of_a_task_is_asked_for_until_it_can_be_said, start, stop),
+		cmocka_unit_test_setup_teardown(
+		    what_breaks_behind_another_task_is_ended_when_its_turn_has_come,
+		    start, stop),
+		cmocka_unit_test_setup_teardown(
+		    what_a_pipe_made_large_holds_is_read_to_its_end, start, stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
