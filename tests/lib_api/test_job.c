@@ -93,6 +93,8 @@ the_next_job_does_not_pay_for_files_that_are_held(void **state)
 	(void)state;
 	OK(knit_policy_set(policy, "/limits/task/memory", "\"40M\"", &err));
 	OK(knit_policy_set(policy, "/timeouts/claim_ms", "60000", &err));
+	/* without a memory cgroup it is nobody's charge */
+	OK(knit_policy_set(policy, "/allow_degraded", "[\"cgroup.memory\"]", &err));
 	p = pool_of(1, 0);
 	knit_job_collect(first, "f");
 	is(finish(submit(p, first)), KNIT_OK);
