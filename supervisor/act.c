@@ -416,9 +416,11 @@ act_answer(struct kn_sup *s, const struct kn_action *a)
 	e->how = a->how;
 	kn_publish_forget(e);
 	e->state = KN_ENTRY_ENDING;
-	if (e->task->stdio == KN_STDIO_RELAY && !kn_relay_finish(e))
-		return; /* answered when the caller has taken its output */
-	kn_outcome_answer(e);
+	if (e->task->stdio != KN_STDIO_RELAY || kn_relay_finish(e))
+		kn_outcome_answer(e);
+	else if (e->cancel_sent) /* what its reader did not take at once is lost */
+		kn_relay_abandon(s);
+	/* else it is answered when the caller has taken its output */
 }
 
 static void

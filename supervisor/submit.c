@@ -144,9 +144,14 @@ kn_sup_cancel(struct kn_sup *s, struct kn_task *t)
 		struct kn_entry *e = &s->entry[i];
 
 		if (e->task != t || e->cancel_sent ||
-		    (e->state != KN_ENTRY_KNOWN && e->state != KN_ENTRY_PLACED))
+		    (e->state != KN_ENTRY_KNOWN && e->state != KN_ENTRY_PLACED &&
+			e->state != KN_ENTRY_ENDING))
 			continue;
 		e->cancel_sent = true;
+		if (e->state == KN_ENTRY_ENDING) { /* its reader may be stuck */
+			kn_relay_abandon(s);
+			return;
+		}
 		ev.task = i;
 		kn_turn_queue(s, &ev);
 		return;

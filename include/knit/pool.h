@@ -345,8 +345,8 @@ int knit_pool_open(struct knit_policy *policy, const struct knit_pool_options *o
 /* The job stays the caller's to free; it can be submitted once. */
 int knit_pool_submit(
     struct knit_pool *pool, struct knit_job *job, struct knit_error *e);
-/* Have it end: one that has begun is killed. Its outcome (cancelled, unless it was
- * quicker) comes as any other. Of a finished one nothing changes. */
+/* Have it end: one that has begun is killed, and streams it was given are not waited
+ * for. Its outcome (cancelled, unless it was quicker) comes as any other. */
 int knit_job_cancel(struct knit_job *job, struct knit_error *e);
 /* Send a signal to what a job runs, or begins to. 1: sent. 0: it runs nothing (now). */
 int knit_job_signal(struct knit_job *job, int signo, struct knit_error *e);
