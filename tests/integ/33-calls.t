@@ -22,6 +22,16 @@ X
 	is "$(js "$T/out" 'sum(r["verdict"] == "ok" and r["value"] == int(i) and r["attempt"] == 1 for i, r in by.items() if int(i) % 10)')" $((n / 10 * 9)) \
 	    "$steal: all others are right"
 done
+# Who dies of memory is answered so, and nobody who dies later in the same process.
+if cgroup_granted; then
+	printf '%s\n' '{"id":"first","call":"nothing"}' '{"id":"child","call":"child_eats"}' \
+	    '{"id":"crash","call":"segv"}' >"$T/tasks"
+	ks run --quiet --module "$M/basic.so" --workers 1 --memory 64M --tasks "$T/tasks"
+	is "$(js "$T/out" '[(by[i]["verdict"], by[i]["value"]) for i in ("first", "child", "crash")]')" \
+	    "[('ok', None), ('ok', 9), ('signal', None)]" "a crash after a child that was killed for memory is a crash"
+else
+	skip "no memory cgroup is granted" "a crash after a child that was killed for memory is a crash"
+fi
 
 # ---- who runs what ----
 "$PY" - "$(scaled 250)" >"$T/tasks" <<'X'

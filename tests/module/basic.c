@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -217,6 +218,28 @@ ask_for_ever(void *none)
 	for (;;)
 		(void)knit_aborted();
 	return none;
+}
+
+/* A child that takes all the memory there is, and dies of it, as the largest. The
+ * signal that it was ended by, or 0. */
+KNIT_TASK(child_eats)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return knit_fail(call, "Error", "no process");
+	if (pid == 0) {
+		for (;;) {
+			char *p = malloc(1 << 20);
+
+			if (!p)
+				_exit(2);
+			memset(p, 1, 1 << 20);
+		}
+	}
+	waitpid(pid, &status, 0);
+	return knit_result_i64(call, WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 }
 
 /* A thread that goes on when the call is over. */
