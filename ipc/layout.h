@@ -29,7 +29,9 @@ enum {
 	 * limit. */
 	KN_ABORT_BITS = 1024,
 	KN_ABORT_WORDS = (KN_ABORT_BITS + 31) / 32,
-	KN_FN_MAX = 65536, /* names of tasks a pool may use */
+	KN_FN_MAX = 65536,	     /* numbers of tasks' names in a pool */
+	KN_FN_OTHER = KN_FN_MAX - 1, /* of those that have none of their own: the name
+					comes with each call */
 	KN_CLAIMANTS = 31, /* workers of one submit bank; bit 31 is the supervisor's */
 	KN_BANKS_MAX = (KN_WORKERS_MAX + KN_CLAIMANTS - 1) / KN_CLAIMANTS,
 };

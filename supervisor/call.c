@@ -94,6 +94,8 @@ know(struct kn_wk *w, uint32_t fn)
 {
 	struct kn_resident_wk *r = &w->res;
 
+	if (fn == KN_FN_OTHER)
+		return;
 	if (fn >= r->known_n) {
 		uint32_t n = w->sup->module->name_room;
 		uint32_t *v = fn < n ? realloc(r->known, n * sizeof *v) : NULL;
@@ -136,8 +138,8 @@ kn_call_publish(struct kn_wk *w, struct kn_entry *e)
 	if (slot < 0)
 		return false;
 	if (!is_known(w, head.fn))
-		head.name_n = (uint32_t)strlen(w->sup->module->name[head.fn]);
-	if (kn_call_put(w->sup, &room, t, &head, buf) != KN_PUT_DONE)
+		head.name_n = (uint32_t)strlen(kn_call_name(e));
+	if (kn_call_put(w->sup, &room, e, &head, buf) != KN_PUT_DONE)
 		return false;
 	e->abort = head.abort = kn_call_take_abort(w);
 	e->aborted = e->died = false;

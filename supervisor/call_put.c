@@ -26,10 +26,10 @@ back(struct kn_sup *s, const struct kn_call_room *r, uint64_t off, uint64_t n)
 }
 
 enum kn_put
-kn_call_put(struct kn_sup *s, const struct kn_call_room *r, const struct kn_task *t,
+kn_call_put(struct kn_sup *s, const struct kn_call_room *r, const struct kn_entry *e,
     struct kn_slot_head *h, uint8_t buf[KN_INLINE_MAX])
 {
-	const struct kn_value *arg = &t->call.arg;
+	const struct kn_value *arg = &e->task->call.arg;
 	uint8_t *to = buf; /* only written, never read back */
 	uint64_t off;
 	int area;
@@ -52,6 +52,6 @@ kn_call_put(struct kn_sup *s, const struct kn_call_room *r, const struct kn_task
 	if (arg->n)
 		memcpy(to, arg->bytes, arg->n);
 	if (h->name_n)
-		memcpy(to + arg->n, s->module->name[h->fn], h->name_n);
+		memcpy(to + arg->n, kn_call_name(e), h->name_n);
 	return KN_PUT_DONE;
 }

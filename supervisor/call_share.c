@@ -20,9 +20,7 @@ kn_share_bank_of(const struct kn_wk *w)
 static bool
 is_long(const struct kn_entry *e)
 {
-	const struct kn_call *c = &e->task->call;
-
-	return c->arg.n + strlen(e->sup->module->name[c->fn]) > KN_INLINE_MAX;
+	return e->task->call.arg.n + strlen(kn_call_name(e)) > KN_INLINE_MAX;
 }
 
 /* In the order in which they were submitted: what the core takes back, and gives to
@@ -92,8 +90,8 @@ offer(struct kn_share_bank *b, struct kn_entry *e)
 	if (slot < 0)
 		return KN_PUT_NO_ROOM;
 	/* Whoever takes the call may not know its name yet. */
-	head.name_n = (uint32_t)strlen(e->sup->module->name[head.fn]);
-	put = kn_call_put(e->sup, &room, t, &head, buf);
+	head.name_n = (uint32_t)strlen(kn_call_name(e));
+	put = kn_call_put(e->sup, &room, e, &head, buf);
 	/* What others give back has its pages: that is waited for. */
 	if (put == KN_PUT_NO_MEMORY && b->offer.pay.live)
 		return KN_PUT_NO_ROOM;

@@ -338,6 +338,14 @@ void kn_publish_forget(struct kn_entry *e);
 /* call.c: kind module, one call. */
 /* True: published; the worker is woken by kn_call_wake(). */
 bool kn_call_publish(struct kn_wk *w, struct kn_entry *e);
+static inline const char *
+kn_call_name(const struct kn_entry *e)
+{
+	const struct kn_call *c = &e->task->call;
+
+	return c->name ? c->name : e->sup->module->name[c->fn];
+}
+
 /* call_put.c: where the argument goes that does not fit its slot. */
 struct kn_call_room {
 	struct kn_offer *offer; /* a bank's, or NULL: */
@@ -354,7 +362,7 @@ enum kn_put {
 };
 /* The argument, and behind it h->name_n bytes of the name. */
 enum kn_put kn_call_put(struct kn_sup *s, const struct kn_call_room *r,
-    const struct kn_task *t, struct kn_slot_head *h, uint8_t buf[KN_INLINE_MAX]);
+    const struct kn_entry *e, struct kn_slot_head *h, uint8_t buf[KN_INLINE_MAX]);
 /* What was published lies there in bursts: now it is all on offer. */
 void kn_call_flush(struct kn_wk *w);
 /* Offer all, and wake those that were published to since the last time, if they sleep.

@@ -134,7 +134,7 @@ kn_module_function(struct kn_module *m, const char *name)
 	at = bucket(m, name);
 	if (*at)
 		return *at;
-	if (m->name_n >= KN_FN_MAX)
+	if (m->name_n >= KN_FN_OTHER)
 		return 0;
 	m->name[m->name_n] = strdup(name);
 	if (!m->name[m->name_n])

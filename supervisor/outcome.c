@@ -77,7 +77,7 @@ judge_call(const struct kn_entry *e, struct kn_verdict_in *in, struct kn_outcome
 		.value = &e->value,
 		.soft_default = &c->soft_default };
 
-	in->program = c->name ? c->name : e->sup->module->name[c->fn];
+	in->program = kn_call_name(e);
 	kn_verdict_of_call(in, &call, o);
 }
 

@@ -78,7 +78,7 @@ int kn_sup_open(const struct kn_policy *p, const struct kn_host *h,
 int kn_sup_submit(struct kn_sup *s, struct kn_task *t, struct kn_err *e);
 /* Kind module: the number of a task of the module in this pool, for kn_call.fn, so that
  * a call need not look it up. Whether the module has it is known when it is called. 0:
- * there are too many names, or no memory. */
+ * there are too many names, or no memory: it is called by its name then. */
 uint32_t kn_sup_function(struct kn_sup *s, const char *name);
 /* Cancel a submitted task that is not answered yet. */
 void kn_sup_cancel(struct kn_sup *s, struct kn_task *t);

@@ -231,5 +231,21 @@ X
 )" knit-module "a module's process is not called after a descriptor"
 wait $pid
 
+# ---- names that no task has ----
+n=65540
+[ "${KNIT_SLOW:-1}" = 1 ] || n=300
+"$PY" - $n >"$T/tasks" <<'X'
+import json, sys
+for i in range(int(sys.argv[1])):
+    print(json.dumps({"id": str(i), "call": "wrong%d" % i}))
+print(json.dumps({"id": "short", "call": "where", "value": "x"}))
+print(json.dumps({"id": "long", "call": "where", "value": "x" * 513}))
+X
+for steal in brokered shared; do
+	ks run --quiet --module "$M/checked.so" --workers 2 --steal $steal --tasks "$T/tasks"
+	is "$(js "$T/out" 'len(L), {r["verdict"] for i, r in by.items() if i.isdigit()}, by["short"]["verdict"], by["long"]["verdict"]')" \
+	    "($((n + 2)), {'not-found'}, 'ok', 'ok')" "$steal: more wrong names than a pool has numbers for take none of them from right ones"
+done
+
 left_after "calls"
 done_testing
