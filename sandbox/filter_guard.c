@@ -49,6 +49,8 @@ static const char why_suid[] =
     "A set-user-id file left in a writable bind would act as the caller outside.";
 static const char why_socket[] =
     "Without a network only sockets between a task's own processes make sense.";
+static const char why_lease[] =
+    "A lease on a file that is bound holds up its owner outside.";
 static const char why_proxy[] =
     "What leaves the sandbox goes by TCP to the proxy, which asks /network/allow.";
 static const char why_family[] =
@@ -195,8 +197,9 @@ const struct kn_guard kn_filter_guards[] = {
 	{ N("mknodat"), 0, MASK1(2, SUID_BITS, 0), .why = "" },
 	{ N("mknodat"), EPERM, .why = why_suid },
 
-	{ N("fcntl", "fcntl64"), EPERM, IF1(1, EQ, 1024), /* F_SETLEASE */
-	    .why = "A lease on a file that is bound holds up its owner outside." },
+	{ N("fcntl", "fcntl64"), EPERM, IF1(1, EQ, 1024), .why = why_lease },
+	/* F_SETDELEG, as the one before (F_SETLEASE); of folders too. */
+	{ N("fcntl", "fcntl64"), EPERM, IF1(1, EQ, 1040), .why = why_lease },
 	{ N("ioctl"), EPERM, IF1(1, EQ, 0x5412), .why = why_tty }, /* TIOCSTI */
 	{ N("ioctl"), EPERM, IF1(1, EQ, 0x541c), .why = why_tty }, /* TIOCLINUX */
 	{ N("ioctl"), EPERM, IF1(1, EQ, 0x5423),		   /* TIOCSETD */

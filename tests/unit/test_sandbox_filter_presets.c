@@ -172,6 +172,8 @@ compute_opens_nothing_for_writing(void **state)
 	assert_int_equal(ASK(&s, SYS_openat, 3, 0, O_PATH | O_DIRECTORY), ALLOW);
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		assert_int_equal(ASK(&s, SYS_openat, 3, 0, bad[i]), ERR(EROFS));
+	assert_int_equal(ASK(&s, SYS_fcntl, 3, F_SETFD, FD_CLOEXEC), ALLOW);
+	assert_int_equal(ASK(&s, SYS_fcntl, 3, F_SETLEASE, F_RDLCK), ERR(EPERM));
 	subject_close(&s);
 }
 
