@@ -49,6 +49,9 @@ static const char why_suid[] =
     "A set-user-id file left in a writable bind would act as the caller outside.";
 static const char why_socket[] =
     "Without a network only sockets between a task's own processes make sense.";
+static const char why_pair[] =
+    "One of a pair of datagram sockets can send to any socket that has a path; of "
+    "SOCK_STREAM and SOCK_SEQPACKET it cannot.";
 static const char why_lease[] =
     "A lease on a file that is bound holds up its owner outside.";
 static const char why_proxy[] =
@@ -65,8 +68,6 @@ static const char why_tty[] =
 /* launcher direct: what namespaces or read-only mounts would keep. */
 static const char why_ipc[] =
     "Without an IPC namespace these are the machine's, and outlive the task.";
-static const char why_path_socket[] =
-    "Without namespaces a socket that has a path leads to the machine's services.";
 static const char why_others[] =
     "Without namespaces this reaches any process of the same user.";
 static const char why_attributes[] =
@@ -87,13 +88,6 @@ const struct kn_guard kn_filter_guards[] = {
 	      "semtimedop_time64", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl",
 	      "mq_open", "mq_unlink"),
 	    ENOSYS, KN_GUARD_DIRECT, .why = why_ipc },
-	{ N("socket"), EAFNOSUPPORT, KN_GUARD_DIRECT, IF1(0, EQ, AF_UNIX),
-	    .why = why_path_socket },
-	/* One of a pair of these can be connected to somewhere else. */
-	{ N("socketpair"), EPROTONOSUPPORT, KN_GUARD_DIRECT, MASK1(1, 0xf, SOCK_DGRAM),
-	    .why = why_path_socket },
-	{ N("socketpair"), EPROTONOSUPPORT, KN_GUARD_DIRECT, MASK1(1, 0xf, SOCK_RAW),
-	    .why = why_path_socket },
 	{ N("inotify_init", "inotify_init1"), ENOSYS, KN_GUARD_DIRECT,
 	    .why = "Tells of names in folders that a task may not read." },
 	{ N("prlimit64"), 0, KN_GUARD_DIRECT, IF1(0, EQ, 0), .why = "" },
@@ -218,6 +212,10 @@ const struct kn_guard kn_filter_guards[] = {
 	{ N("prlimit64"), EPERM, IF1(0, EQ, 1),
 	    .why = "PID 1 of a cell keeps the task's accounts." },
 
+	/* To the kernel raw ones are the same. */
+	{ N("socketpair"), EPROTONOSUPPORT, MASK1(1, 0xf, SOCK_DGRAM),
+	    .why = why_pair },
+	{ N("socketpair"), EPROTONOSUPPORT, MASK1(1, 0xf, SOCK_RAW), .why = why_pair },
 	{ N("socketpair"), 0, IF1(0, EQ, AF_UNIX), .why = "" },
 	{ N("socketpair"), EAFNOSUPPORT, .why = why_family },
 	{ N("socket"), 0, IF1(0, EQ, AF_UNIX), .why = "" },
@@ -242,6 +240,17 @@ const struct kn_guard kn_filter_guards[] = {
 	{ N("socket"), EAFNOSUPPORT, .why = why_family },
 };
 const size_t kn_filter_guard_n = sizeof kn_filter_guards / sizeof *kn_filter_guards;
+
+/* Before any rule of the policy: who writes one, or a preset that has one, thinks of
+ * the sandbox's own sockets, and here there are only the machine's. */
+const struct kn_guard kn_filter_direct_never[] = {
+	{ N("socket"), EAFNOSUPPORT, IF1(0, EQ, AF_UNIX), .why = "" },
+	{ N("socketpair"), EPROTONOSUPPORT, MASK1(1, 0xf, SOCK_DGRAM), .why = "" },
+	{ N("socketpair"), EPROTONOSUPPORT, MASK1(1, 0xf, SOCK_RAW), .why = "" },
+	{ N("socketcall"), ENOSYS, .why = "" },
+};
+const size_t kn_filter_direct_never_n =
+    sizeof kn_filter_direct_never / sizeof *kn_filter_direct_never;
 
 bool
 kn_guard_applies(const struct kn_guard *g, const struct kn_policy *p, bool watched)
@@ -278,7 +287,7 @@ const struct kn_stub_form kn_filter_stub_forms[] = {
 	{ "clone", { CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD } },
 	{ "fcntl", { 0, F_DUPFD_CLOEXEC } },
 	{ "ioctl", { 0, 0x5414 } }, /* TIOCSWINSZ */
-	{ "socketpair", { AF_UNIX, SOCK_DGRAM } },
+	{ "socketpair", { AF_UNIX, SOCK_STREAM } },
 	{ "prlimit64", { 0 } },
 	{ "unshare", { CLONE_NEWIPC } },
 };

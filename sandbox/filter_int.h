@@ -96,6 +96,9 @@ struct kn_guard {
 /* In order; the first row that matches decides. */
 extern const struct kn_guard kn_filter_guards[];
 extern const size_t kn_filter_guard_n;
+/* Of launcher direct: refused also if a rule names it. */
+extern const struct kn_guard kn_filter_direct_never[];
+extern const size_t kn_filter_direct_never_n;
 bool kn_guard_applies(
     const struct kn_guard *g, const struct kn_policy *p, bool watched);
 
@@ -113,7 +116,8 @@ struct kn_farg {
 /* Who says so; `at` is the index of it. */
 enum kn_fwho {
 	KN_FWHO_DEFAULT, /* nobody: what happens to the unlisted */
-	KN_FWHO_NEVER,	 /* kind module, permissions.run; at: enum kn_fnever */
+	KN_FWHO_NEVER,	 /* kind module, permissions.run, launcher direct; at: enum
+			    kn_fnever */
 	KN_FWHO_RULE,	 /* of the policy: seccomp.rules */
 	KN_FWHO_GUARD,
 	KN_FWHO_GROUP,	 /* in the policy's list */
@@ -123,7 +127,7 @@ enum kn_fwho {
 	KN_FWHO_ABI,	 /* the check of the architecture */
 	KN_FWHO_N
 };
-enum kn_fnever { KN_FNEVER_MODULE, KN_FNEVER_RUN };
+enum kn_fnever { KN_FNEVER_MODULE, KN_FNEVER_RUN, KN_FNEVER_DIRECT };
 /* A sentence about it. */
 const char *kn_filter_never_why(uint32_t at);
 struct kn_fentry {

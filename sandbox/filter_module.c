@@ -9,9 +9,12 @@
 const char *
 kn_filter_never_why(uint32_t at)
 {
-	return at == KN_FNEVER_RUN
-		   ? "never: it would execute what /permissions/run does not name"
-		   : "never for kind module: it could reach the lane of another worker";
+	if (at == KN_FNEVER_RUN)
+		return "never: it would execute what /permissions/run does not name";
+	if (at == KN_FNEVER_DIRECT)
+		return "never with launcher direct: without namespaces a socket that "
+		       "has a path leads to the machine's services";
+	return "never for kind module: it could reach the lane of another worker";
 }
 
 /* Refused before any rule is looked at. realloc() of large blocks copies instead. */

@@ -1,11 +1,12 @@
 /* sandbox/filter_table.c: a policy -> for each system call an ordered list of
  * decisions, by the numbers of each ABI that the policy covers.
  *
- * Order: what kind module never has; the policy's rules, the last one first; then the
- * guards; then the base: what a foreign profile says, or whether a group allows the
- * call; then what happens to calls that nothing names. The first entry whose conditions
- * all hold decides. The same lists make the programs and answer what a policy says
- * about one call, so the two can be compared.
+ * Order: what is never allowed (kind module, permissions.run, launcher direct); the
+ * policy's rules, the last one first; then the guards; then the base: what a foreign
+ * profile says, or whether a group allows the call; then what happens to calls that
+ * nothing names. The first entry whose conditions all hold decides. The same lists make
+ * the programs and answer what a policy says about one call, so the two can be
+ * compared.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -181,6 +182,21 @@ never_run(struct make *m)
 }
 
 static int
+never_direct(struct make *m)
+{
+	for (size_t i = 0; i < kn_filter_direct_never_n; i++) {
+		const struct kn_guard *g = &kn_filter_direct_never[i];
+		const struct verdict no = { kn_filter_ret(KN_SC_ERRNO, g->errno_ret),
+			KN_FWHO_NEVER, KN_FNEVER_DIRECT };
+		for (size_t j = 0; g->names[j]; j++)
+			if (append(m, m->t->calls, g->names[j], g->args, g->arg_n, no) <
+			    0)
+				return -1;
+	}
+	return 0;
+}
+
+static int
 add_never(struct make *m)
 {
 	const char *const *never = kn_filter_module_never;
@@ -191,6 +207,8 @@ add_never(struct make *m)
 		for (; *never; never++)
 			if (append(m, m->t->calls, *never, NULL, 0, no) < 0)
 				return -1;
+	if (m->p->launcher == KN_LAUNCHER_DIRECT && never_direct(m) < 0)
+		return -1;
 	return never_run(m);
 }
 
@@ -208,9 +226,16 @@ add_rules(struct make *m)
 			if (append_all(m, r->names[j], r, v) < 0)
 				return -1;
 	}
-	for (int nr = 0; nr < KN_NR_MAX; nr++)
-		m->t->calls[nr].ruled = m->t->calls[nr].n > 0;
 	return 0;
+}
+
+static bool
+is_ruled(const struct kn_fcall *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->v[i].who == KN_FWHO_RULE)
+			return true;
+	return false;
 }
 
 static bool
@@ -409,8 +434,10 @@ make_table(struct kn_ftable *t, const struct kn_policy *p, enum kn_abi abi,
 	if (rc == 0 &&
 	    (make_base(&m) < 0 || add_rules(&m) < 0 || add_guards(&m, watched) < 0))
 		rc = -1;
-	for (int nr = 0; nr < KN_NR_MAX && rc == 0; nr++)
+	for (int nr = 0; nr < KN_NR_MAX && rc == 0; nr++) {
 		rc = pass(&m, nr, &(const struct kn_fentry){ 0 });
+		t->calls[nr].ruled = is_ruled(&t->calls[nr]);
+	}
 	int seccomp = kn_filter_nr_of(abi, "seccomp");
 	if (seccomp >= 0)
 		t->calls[seccomp].listens = true;

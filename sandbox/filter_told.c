@@ -74,6 +74,7 @@ static const struct selective {
 	{ "socket", 1, 0xf },
 	{ "socket", 2, UINT32_MAX },
 	{ "socketpair", 0, UINT32_MAX },
+	{ "socketpair", 1, 0xf },
 	{ "ioctl", 1, UINT32_MAX },
 	{ "prctl", 0, UINT32_MAX },
 	{ "arch_prctl", 0, UINT32_MAX },

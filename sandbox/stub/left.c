@@ -44,7 +44,7 @@ close_one(void)
 {
 	int pair[2];
 
-	if (KN_SYS4(SYS_socketpair, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) < 0)
+	if (KN_SYS4(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return;
 	kn_sys_close(pair[0]);
 	kn_sys_close(pair[1]);

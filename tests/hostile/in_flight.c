@@ -29,7 +29,7 @@ static void leave(const char *path, long mib)
     int f = open(path, O_RDONLY), s[2], m = memfd_create("left", 0);
     static char b[1 << 20];
     if (f < 0 || flock(f, LOCK_EX | LOCK_NB) < 0) inconclusive("lock %s: %s", path, strerror(errno));
-    if (socketpair(AF_UNIX, SOCK_DGRAM, 0, s) < 0) blocked("socketpair: %s", strerror(errno));
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, s) < 0) blocked("socketpair: %s", strerror(errno));
     memset(b, 1, sizeof b);
     for (long i = 0; m >= 0 && i < mib; i++) if (write(m, b, sizeof b) < 0) break;
     if (send_fds(s[0], f, 1) < 0 || send_fds(s[0], s[0], 1) < 0 || send_fds(s[0], s[1], 1) < 0 ||
@@ -50,7 +50,7 @@ int main(int c, char **v)
     if (h_opt(c, v, "--leave")) leave(h_opt(c, v, "--leave"), h_num(c, v, "--mib", 8));
     if (h_opt(c, v, "--look")) look(h_opt(c, v, "--look"));
     long n = 0;
-    for (int s[2]; socketpair(AF_UNIX, SOCK_DGRAM, 0, s) == 0;)
+    for (int s[2]; socketpair(AF_UNIX, SOCK_SEQPACKET, 0, s) == 0;)
         while (send_fds(s[0], 0, 200) > 0) n += 200;
     h_sleep((double)h_num(c, v, "--for", 1));
     pending("%ld descriptors were in flight", n);

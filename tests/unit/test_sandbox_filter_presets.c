@@ -27,9 +27,15 @@ the_default_preset_refuses_and_allows(void **state)
 	assert_int_equal(ASK(&s, SYS_personality, 0), ALLOW);
 	assert_int_equal(ASK(&s, SYS_personality, 0xffffffff), ALLOW);
 	assert_int_equal(ASK(&s, SYS_personality, 0x0400000), ERR(EPERM));
-	/* A host's socket below a bind would answer; a pair leads nowhere else. */
+	/* A host's socket below a bind would answer; a connected pair leads nowhere. */
 	assert_int_equal(ASK(&s, SYS_socket, AF_UNIX, SOCK_STREAM), ERR(EAFNOSUPPORT));
 	assert_int_equal(ASK(&s, SYS_socketpair, AF_UNIX, SOCK_STREAM), ALLOW);
+	assert_int_equal(
+	    ASK(&s, SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC), ALLOW);
+	assert_int_equal(
+	    ASK(&s, SYS_socketpair, AF_UNIX, SOCK_DGRAM), ERR(EPROTONOSUPPORT));
+	assert_int_equal(ASK(&s, SYS_socketpair, AF_UNIX, SOCK_RAW | SOCK_NONBLOCK),
+	    ERR(EPROTONOSUPPORT));
 	assert_int_equal(ASK(&s, SYS_socket, AF_INET, SOCK_STREAM), ERR(EAFNOSUPPORT));
 	assert_int_equal(ASK(&s, SYS_socket, 0x100000000 | AF_INET), ERR(EAFNOSUPPORT));
 	assert_int_equal(ASK(&s, SYS_socket, AF_NETLINK, 3), ERR(EAFNOSUPPORT));
@@ -177,6 +183,145 @@ compute_opens_nothing_for_writing(void **state)
 	subject_close(&s);
 }
 
+/* ---- no preset lets what a guard refuses ---- */
+
+/* Rules of presets that mean to, each with its reason in the preset. There is none. */
+static const struct meant {
+	const char *preset, *call;
+} meant[] = { { "", "" } };
+
+enum { SAMPLES = 64 };
+struct samples {
+	uint64_t v[6][SAMPLES];
+	size_t n[6];
+};
+
+static void
+sample(struct samples *s, unsigned index, uint64_t v)
+{
+	for (size_t i = 0; i < s->n[index]; i++)
+		if (s->v[index][i] == v)
+			return;
+	assert_true(s->n[index] < SAMPLES);
+	s->v[index][s->n[index]++] = v;
+}
+
+/* Values on both sides of each condition of a list. */
+static void
+sample_list(struct samples *s, const struct kn_fcall *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		for (size_t j = 0; j < c->v[i].arg_n; j++) {
+			const struct kn_farg *a = &c->v[i].args[j];
+			sample(s, a->index, a->value);
+			sample(s, a->index, a->value + 1);
+			if (a->op == KN_CMP_MASKED_EQ)
+				sample(s, a->index, a->value_two);
+		}
+}
+
+/* Does a rule allow this where, without rules, a guard would refuse? */
+static bool
+overrides(const struct kn_ftable *with, const struct kn_ftable *bare, uint32_t nr,
+    const uint64_t args[6])
+{
+	struct kn_fentry f = kn_ftable_find(with, with->arch, nr, args);
+	if (f.who != KN_FWHO_RULE || f.ret != ALLOW)
+		return false;
+	return kn_ftable_find(bare, bare->arch, nr, args).who == KN_FWHO_GUARD;
+}
+
+static bool
+overridden(
+    const struct kn_ftable *with, const struct kn_ftable *bare, uint32_t nr, bool zero)
+{
+	struct samples s = { 0 };
+	size_t at[6] = { 0 };
+	uint64_t args[6];
+	for (unsigned i = 0; i < 6; i++)
+		sample(&s, i, zero ? 0 : 0x7ead6fff);
+	sample_list(&s, &with->calls[nr]);
+	sample_list(&s, &bare->calls[nr]);
+	for (unsigned i = 0; i < 6;) {
+		for (i = 0; i < 6; i++)
+			args[i] = s.v[i][at[i]];
+		if (overrides(with, bare, nr, args))
+			return true;
+		for (i = 0; i < 6 && ++at[i] == s.n[i]; i++)
+			at[i] = 0;
+	}
+	return false;
+}
+
+static void
+look_for_overrides(const char *preset, const struct kn_policy *p, bool watched)
+{
+	struct kn_policy ruleless = *p;
+	struct kn_ftable with, bare;
+	struct kn_err e;
+	ruleless.seccomp.rule_n = 0;
+	assert_int_equal(kn_ftable_init(&with, p, watched, &e), 0);
+	assert_int_equal(kn_ftable_init(&bare, &ruleless, watched, &e), 0);
+	for (uint32_t nr = 0; nr < KN_NR_MAX; nr++) {
+		char *name = kn_filter_name_of(KN_ABI_NATIVE, nr);
+		bool listed = false;
+		for (size_t i = 0; name && i < sizeof meant / sizeof *meant; i++)
+			listed |= strcmp(meant[i].preset, preset) == 0 &&
+				  strcmp(meant[i].call, name) == 0;
+		if (name && !listed &&
+		    (overridden(&with, &bare, nr, false) ||
+			overridden(&with, &bare, nr, true)))
+			fail_msg("preset %s: a rule allows what is always refused: %s",
+			    preset, name);
+		free(name);
+	}
+	kn_ftable_fini(&with);
+	kn_ftable_fini(&bare);
+}
+
+static void
+no_rule_of_a_preset_allows_what_is_always_refused(void **state)
+{
+	static const char *const launchers[] = { NULL, "/launcher/type=direct" };
+	const char *const *names = kn_policy_presets();
+	(void)state;
+	for (size_t i = 0; names[i]; i++)
+		for (size_t l = 0; l < 2; l++) {
+			struct kn_policy_src src[2] = { { .type = KN_SRC_NAMED,
+							    .text = names[i] },
+				{ .type = KN_SRC_SET, .text = launchers[l] } };
+			struct kn_policy *p;
+			struct kn_err e;
+			kn_err_clear(&e);
+			if (kn_policy_load(src, 1 + l, &p, &e) < 0)
+				fail_msg("%s", e.msg);
+			look_for_overrides(names[i], p, false);
+			look_for_overrides(names[i], p, true);
+			kn_policy_free(p);
+		}
+}
+
+static void
+without_namespaces_no_rule_allows_sockets_with_a_path(void **state)
+{
+	static const char rule[] =
+	    "[{\"names\":[\"socket\",\"socketpair\"],\"action\":\"SCMP_ACT_ALLOW\"}]";
+	struct subject s;
+	(void)state;
+	subject_open(&s, "python", NULL, "/launcher/type=direct");
+	assert_int_equal(ASK(&s, SYS_socket, AF_UNIX, SOCK_STREAM), ERR(EAFNOSUPPORT));
+	subject_close(&s);
+	subject_open(&s, "strict", rule, "/launcher/type=direct");
+	assert_int_equal(ASK(&s, SYS_socket, AF_UNIX, SOCK_DGRAM), ERR(EAFNOSUPPORT));
+	assert_int_equal(
+	    ASK(&s, SYS_socketpair, AF_UNIX, SOCK_DGRAM), ERR(EPROTONOSUPPORT));
+	assert_int_equal(ASK(&s, SYS_socketpair, AF_UNIX, SOCK_STREAM), ALLOW);
+	subject_close(&s);
+	subject_open(&s, "strict", rule, NULL);
+	assert_int_equal(ASK(&s, SYS_socketpair, AF_UNIX, SOCK_DGRAM), ALLOW);
+	subject_close(&s);
+}
+
 int
 main(void)
 {
@@ -189,6 +334,8 @@ main(void)
 		cmocka_unit_test(the_judge_kills_hostile_calls),
 		cmocka_unit_test(threads_and_no_processes_in_compute_and_convert),
 		cmocka_unit_test(compute_opens_nothing_for_writing),
+		cmocka_unit_test(no_rule_of_a_preset_allows_what_is_always_refused),
+		cmocka_unit_test(without_namespaces_no_rule_allows_sockets_with_a_path),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
