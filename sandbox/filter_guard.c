@@ -1,5 +1,6 @@
 /* sandbox/filter_guard.c: calls that stay refused, whatever groups a policy allows.
- * Only a rule that names the call can say otherwise. Rows are tried in order; the first
+ * Only a rule that names the call can say otherwise, or a group that has none but such
+ * calls. Rows are tried in order; the first
  * that matches decides, and a row without an error number goes on to what the groups
  * say, so that "refuse unless" is a few of those and then a refusal.
  */

@@ -2,6 +2,7 @@
  *
  *   filter.c         the API: a policy -> two programs
  *   filter_table.c   a policy -> one ordered list of decisions per system call
+ *   filter_join.c    lists of decisions: to append to one, to make one of two
  *   filter_decide.c  what those lists say about one call
  *   filter_guard.c   calls that stay refused, whatever groups are allowed
  *   filter_module.c  what kind module always and never has
@@ -136,6 +137,8 @@ struct kn_fentry {
 	uint32_t ret; /* SECCOMP_RET_* */
 	enum kn_fwho who;
 	uint32_t at;
+	bool guarded; /* a rule that allows a group: not what a guard refuses. Gone once
+			 the lists are joined. */
 };
 struct kn_fcall {
 	struct kn_fentry *v; /* the first that matches decides; the last has no args */
@@ -169,6 +172,14 @@ bool kn_farg_holds(const struct kn_farg *a, uint64_t v);
 struct kn_fentry kn_ftable_beyond(const struct kn_ftable *t);
 /* An action as the kernel takes it. */
 uint32_t kn_filter_ret(enum kn_seccomp_action action, unsigned errno_ret);
+/* At the end of a list; nothing where it cannot be reached. */
+int kn_fcall_push(struct kn_fcall *c, const struct kn_fentry *f, struct kn_err *e);
+/* Under these conditions too: 1; 0: then it never holds. */
+int kn_fentry_narrow(
+    struct kn_fentry *f, const struct kn_fentry *under, struct kn_err *e);
+/* What rules say of a call, and below that guards and base: one list, in *rules;
+ * empties *below. */
+int kn_fcall_join(struct kn_fcall *rules, struct kn_fcall *below, struct kn_err *e);
 /* A call needed by the stub: always the same as its list says? */
 bool kn_fcall_is_plain_allow(const struct kn_fcall *c);
 /* Numbers of sandbox/stub/calls.h, as a flag per number. */

@@ -41,7 +41,10 @@ kn_filter_ret(enum kn_seccomp_action action, unsigned errno_ret)
 struct make {
 	struct kn_ftable *t;
 	const struct kn_policy *p;
-	struct kn_fcall *base; /* per number: what is under the guards; closed lists */
+	/* Per number: what is under the rules, and what is under the guards; closed
+	 * lists. */
+	struct kn_fcall *below, *base;
+	bool guarded; /* what is appended (struct kn_fentry) */
 	struct kn_err *e;
 };
 
@@ -51,30 +54,6 @@ struct verdict {
 	enum kn_fwho who;
 	size_t at;
 };
-
-/* After an entry without conditions nothing can be reached. */
-static bool
-is_closed(const struct kn_fcall *c)
-{
-	return c->n && c->v[c->n - 1].arg_n == 0;
-}
-
-static int
-push(struct kn_fcall *c, const struct kn_fentry *f, struct kn_err *e)
-{
-	if (is_closed(c))
-		return 0;
-	if (c->n == c->cap) {
-		size_t cap = c->cap ? c->cap * 2 : 2;
-		struct kn_fentry *v = realloc(c->v, cap * sizeof *v);
-		if (!v)
-			return kn_err_set(e, KN_EK_HOST, "seccomp: out of memory");
-		c->v = v;
-		c->cap = cap;
-	}
-	c->v[c->n++] = *f;
-	return 0;
-}
 
 /* An i386 process has no upper halves: a negative number that is compared with is one
  * of 32 bits there. */
@@ -115,7 +94,8 @@ append(struct make *m, struct kn_fcall *lists, const char *name,
 		return 0;
 	if (entry(&f, m->t, name, args, arg_n, v, m->e) < 0)
 		return -1;
-	return push(&lists[nr], &f, m->e);
+	f.guarded = m->guarded;
+	return kn_fcall_push(&lists[nr], &f, m->e);
 }
 
 /* All numbers that have a name. */
@@ -212,6 +192,15 @@ add_never(struct make *m)
 	return never_run(m);
 }
 
+/* Who allows a group has its calls in mind, not each that is made in an unusual form;
+ * but of some groups there is nothing else. */
+static bool
+keeps_guards(const struct kn_seccomp_rule *r, const char *name)
+{
+	return *name == '@' && (r->action == KN_SC_ALLOW || r->action == KN_SC_LOG) &&
+	       kn_filter_check_group_allows(name, NULL) == 0;
+}
+
 static int
 add_rules(struct make *m)
 {
@@ -222,31 +211,14 @@ add_rules(struct make *m)
 		const struct kn_seccomp_rule *r = &p->seccomp.rules[i];
 		struct verdict v = { kn_filter_ret(r->action, r->errno_ret),
 			KN_FWHO_RULE, i };
-		for (size_t j = 0; j < r->name_n; j++)
+		for (size_t j = 0; j < r->name_n; j++) {
+			m->guarded = keeps_guards(r, r->names[j]);
 			if (append_all(m, r->names[j], r, v) < 0)
 				return -1;
+		}
 	}
+	m->guarded = false;
 	return 0;
-}
-
-static bool
-is_ruled(const struct kn_fcall *c)
-{
-	for (size_t i = 0; i < c->n; i++)
-		if (c->v[i].who == KN_FWHO_RULE)
-			return true;
-	return false;
-}
-
-static bool
-has_cond(const struct kn_fentry *f, const struct kn_farg *a)
-{
-	for (size_t i = 0; i < f->arg_n; i++)
-		if (f->args[i].index == a->index && f->args[i].op == a->op &&
-		    f->args[i].value == a->value &&
-		    f->args[i].value_two == a->value_two)
-			return true;
-	return false;
 }
 
 /* Go on to the base, as far as the guard's conditions hold. */
@@ -255,10 +227,8 @@ pass(struct make *m, int nr, const struct kn_fentry *guard)
 {
 	for (size_t i = 0; i < m->base[nr].n; i++) {
 		struct kn_fentry f = m->base[nr].v[i];
-		for (size_t j = 0; j < guard->arg_n; j++)
-			if (!has_cond(&f, &guard->args[j]))
-				f.args[f.arg_n++] = guard->args[j];
-		if (push(&m->t->calls[nr], &f, m->e) < 0)
+		int rc = kn_fentry_narrow(&f, guard, m->e);
+		if (rc < 0 || (rc > 0 && kn_fcall_push(&m->below[nr], &f, m->e) < 0))
 			return -1;
 	}
 	return 0;
@@ -280,7 +250,7 @@ add_guard(struct make *m, const struct kn_guard *g)
 		struct kn_fentry f;
 		int nr = kn_filter_nr_of(m->t->abi, g->names[j]);
 		if (nr < 0 || g->errno_ret) {
-			if (append(m, m->t->calls, g->names[j], g->args,
+			if (append(m, m->below, g->names[j], g->args,
 				is_blind(m, g->names[j]) ? 0 : g->arg_n, v) < 0)
 				return -1;
 			continue;
@@ -400,7 +370,7 @@ close_base(struct make *m)
 		struct kn_fentry f = { .ret = m->t->unlisted };
 		if (nr >= m->t->newer)
 			f = kn_ftable_beyond(m->t);
-		if (push(&m->base[nr], &f, m->e) < 0)
+		if (kn_fcall_push(&m->base[nr], &f, m->e) < 0)
 			return -1;
 	}
 	return 0;
@@ -419,6 +389,14 @@ make_base(struct make *m)
 
 /* ---- tables ---- */
 
+static void
+drop(struct kn_fcall *lists)
+{
+	for (int nr = 0; nr < KN_NR_MAX && lists; nr++)
+		free(lists[nr].v);
+	free(lists);
+}
+
 static int
 make_table(struct kn_ftable *t, const struct kn_policy *p, enum kn_abi abi,
     bool watched, struct kn_err *e)
@@ -430,20 +408,22 @@ make_table(struct kn_ftable *t, const struct kn_policy *p, enum kn_abi abi,
 	t->unlisted = kn_filter_ret(p->seccomp.unlisted, p->seccomp.unlisted_errno);
 	t->newer = UINT32_MAX;
 	m.base = calloc(KN_NR_MAX, sizeof *m.base);
-	int rc = m.base ? 0 : kn_err_set(e, KN_EK_HOST, "seccomp: out of memory");
+	m.below = calloc(KN_NR_MAX, sizeof *m.below);
+	int rc =
+	    m.base && m.below ? 0 : kn_err_set(e, KN_EK_HOST, "seccomp: out of memory");
 	if (rc == 0 &&
 	    (make_base(&m) < 0 || add_rules(&m) < 0 || add_guards(&m, watched) < 0))
 		rc = -1;
 	for (int nr = 0; nr < KN_NR_MAX && rc == 0; nr++) {
 		rc = pass(&m, nr, &(const struct kn_fentry){ 0 });
-		t->calls[nr].ruled = is_ruled(&t->calls[nr]);
+		if (rc == 0)
+			rc = kn_fcall_join(&t->calls[nr], &m.below[nr], e);
 	}
 	int seccomp = kn_filter_nr_of(abi, "seccomp");
 	if (seccomp >= 0)
 		t->calls[seccomp].listens = true;
-	for (int nr = 0; nr < KN_NR_MAX && m.base; nr++)
-		free(m.base[nr].v);
-	free(m.base);
+	drop(m.base);
+	drop(m.below);
 	return rc;
 }
 

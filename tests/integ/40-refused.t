@@ -43,6 +43,22 @@ except OSError as e: print(e.errno)'
 is "$rc $(out)" "0 97" "pasted into a policy the rule allows that call"
 is "$(ref "$T/report" '[(x["call"], x["args"][0]) for x in r]')" "[('socket', 10)]" "and its neighbour is still refused"
 
+# A rule that allows a group has its calls in mind, not what is always refused of them.
+printf '{"version":1,"seccomp":{"rules":[{"names":["@file-system"],"action":"SCMP_ACT_ALLOW"}]}}' >"$T/group.json"
+ks run --policy "$T/group.json" --report "$T/report" -- python3 -c '
+import os
+open("f", "w").close()
+os.chmod("f", 0o755)
+try: os.chmod("f", 0o4755)
+except OSError as e: print(e.errno)'
+is "$rc $(out)" "0 1" "a group that is allowed makes no file set-user-id"
+like "$(ref "$T/report" 'r[0]["by"]')" '^always refused, unless a rule names it: A set-user-id' "and it is told why"
+ks policy explain --policy "$T/group.json" --call fchmodat 3 0 04755
+like "$(out)" '^fchmodat: refused' "policy explain says so"
+printf '{"version":1,"extends":"./group.json","seccomp":{"rules":[{"names":["chmod","fchmodat"],"action":"SCMP_ACT_ALLOW"}]}}' >"$T/named.json"
+ks run --policy "$T/named.json" -- python3 -c 'import os; open("f", "w").close(); os.chmod("f", 0o4755); print(oct(os.stat("f").st_mode))'
+is "$rc $(out)" "0 0o104755" "a call that is named itself does"
+
 ks run --set /seccomp/explain=false --report "$T/report" -- python3 -c "${SYS}print(sc($mount, 0, 0, 0, 0, 0))"
 is "$(out) $(js "$T/report" '"refused" in L[0]')" "1 no" "explain: false refuses alike and tells nothing"
 ks run --set /seccomp/explain=1 -- true

@@ -302,6 +302,42 @@ no_rule_of_a_preset_allows_what_is_always_refused(void **state)
 }
 
 static void
+a_group_that_is_allowed_leaves_out_what_is_always_refused(void **state)
+{
+	struct subject s;
+	(void)state;
+	subject_open(&s, "strict",
+	    "[{\"names\":[\"fchmod\"],\"action\":\"SCMP_ACT_ALLOW\"},"
+	    "{\"names\":[\"@file-system\",\"@ioctl\",\"@known\"],"
+	    "\"action\":\"SCMP_ACT_ALLOW\"}]",
+	    NULL);
+	assert_int_equal(ASK(&s, SYS_mbind, 0), ALLOW);
+	assert_int_equal(ASK(&s, SYS_sync, 0), ALLOW); /* strict: EPERM */
+	assert_int_equal(ASK(&s, SYS_fchmodat, 3, 0, 0755), ALLOW);
+	assert_int_equal(ASK(&s, SYS_fchmodat, 3, 0, 04755), ERR(EPERM));
+	assert_int_equal(ASK(&s, SYS_fchmod, 3, 04755), ALLOW); /* named itself */
+	assert_int_equal(ASK(&s, SYS_ioctl, 0, 0x5401), ALLOW);
+	assert_int_equal(ASK(&s, SYS_ioctl, 0, 0x5412), ERR(EPERM));
+	assert_int_equal(ASK(&s, SYS_ptrace, 0), ERR(EPERM));
+	assert_int_equal(ASK(&s, SYS_socketpair, AF_UNIX, SOCK_STREAM), ALLOW);
+	assert_int_equal(
+	    ASK(&s, SYS_socketpair, AF_UNIX, SOCK_DGRAM), ERR(EPROTONOSUPPORT));
+	subject_close(&s);
+	/* Conditions of the rule and of guards together; an earlier rule that kills. */
+	subject_open(&s, "judge",
+	    "[{\"names\":[\"ioctl\"],\"action\":\"SCMP_ACT_ERRNO\",\"errnoRet\":61},"
+	    "{\"names\":[\"@known\"],\"action\":\"SCMP_ACT_ALLOW\","
+	    "\"args\":[{\"index\":1,\"value\":21522,\"op\":\"SCMP_CMP_LE\"}]}]",
+	    NULL);
+	assert_int_equal(ASK(&s, SYS_ioctl, 0, 0x5401), ALLOW);
+	assert_int_equal(ASK(&s, SYS_ioctl, 0, 0x5412), ERR(61));
+	assert_int_equal(ASK(&s, SYS_ioctl, 0, 0x5413), ERR(61));
+	assert_int_equal(ASK(&s, SYS_mount, 0, 0), KILL);
+	assert_int_equal(ASK(&s, SYS_fchmod, 3, 04755), ERR(EPERM));
+	subject_close(&s);
+}
+
+static void
 without_namespaces_no_rule_allows_sockets_with_a_path(void **state)
 {
 	static const char rule[] =
@@ -335,6 +371,8 @@ main(void)
 		cmocka_unit_test(threads_and_no_processes_in_compute_and_convert),
 		cmocka_unit_test(compute_opens_nothing_for_writing),
 		cmocka_unit_test(no_rule_of_a_preset_allows_what_is_always_refused),
+		cmocka_unit_test(
+		    a_group_that_is_allowed_leaves_out_what_is_always_refused),
 		cmocka_unit_test(without_namespaces_no_rule_allows_sockets_with_a_path),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
