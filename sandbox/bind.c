@@ -343,7 +343,7 @@ check_inside(const struct kn_bind *b, const struct kn_bind *in, const char *rest
 		return kn_err_set(e, KN_EK_CONFIG,
 		    "%s: target %s exists already in the bind of %s", m->origin, m->at,
 		    in->path);
-	if (S_ISDIR(st.st_mode) != (m->type == KN_MOUNT_DIR || b->is_dir))
+	if (S_ISDIR(st.st_mode) != b->is_dir)
 		return kn_err_set(e, KN_EK_CONFIG,
 		    "%s: target %s: a directory and a file cannot stand on each other",
 		    m->origin, m->at);
@@ -399,6 +399,17 @@ check_target(struct kn_bind *all, size_t n, size_t i, struct kn_err *e)
 		    m->origin, m->at, in->mount->at);
 	if (in->mount->type != KN_MOUNT_BIND)
 		return 0;
+	if (m->type == KN_MOUNT_DIR) {
+		kn_err_set(e, KN_EK_CONFIG,
+		    "%s: target %s lies in the bind of %s, where no empty directory "
+		    "can be "
+		    "shown",
+		    m->origin, m->at, in->path);
+		kn_err_hint(e, "leave it out: what is there is seen through the bind");
+		return -1;
+	}
+	all[i].in = in;
+	all[i].in_rest = in_rest;
 	return check_inside(&all[i], in, in_rest, e);
 }
 

@@ -36,7 +36,8 @@ struct kn_bind {
 	bool missing;  /* optional, and not there */
 	bool shadowed; /* a later mount stands on the very same `at` */
 	bool idmap;    /* root: to be shown under the worker's uid */
-	/* MASK: the bind whose file it is upon, and the way there from its top */
+	/* the bind whose file or folder it is upon, and the way there from its top;
+	 * NULL: none's */
 	const struct kn_bind *in;
 	const char *in_rest;
 };
@@ -52,9 +53,9 @@ bool kn_bind_is_denial(const struct kn_mount *m);
 /* Where it will stand: the innermost bind, and the way from its top; and who it is. */
 int kn_bind_find_masked(
     struct kn_bind *all, size_t n, struct kn_bind *b, struct kn_err *e);
-/* Before a launch: all that is to be masked in writable binds still stands there, or
- * the launcher would make it. */
-int kn_bind_check_masks(const struct kn_bind *b, size_t n, struct kn_err *e);
+/* Before a launch: all that is to be masked or mounted upon in binds of the caller
+ * still stands there, or the launcher would make it. */
+int kn_bind_check_points(const struct kn_bind *b, size_t n, struct kn_err *e);
 void kn_bind_free(struct kn_bind *b, size_t n);
 
 /* As root, for each user bind: can it be shown under a worker's uid (userns_fd as from

@@ -67,25 +67,44 @@ kn_bind_find_masked(struct kn_bind *all, size_t n, struct kn_bind *b, struct kn_
 	return 0;
 }
 
+/* Whether what it stands upon may have been moved since. */
+static bool
+may_be_gone(const struct kn_bind *b)
+{
+	const struct kn_mount *m = b->mount;
+
+	if (b->in == NULL || *b->in_rest == '\0' || b->in->fd < 0)
+		return false;
+	return m->type == KN_MOUNT_BIND || (m->type == KN_MOUNT_MASK && m->writable);
+}
+
 int
-kn_bind_check_masks(const struct kn_bind *b, size_t n, struct kn_err *e)
+kn_bind_check_points(const struct kn_bind *b, size_t n, struct kn_err *e)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct kn_mount *m = b[i].mount;
+		bool mask = m->type == KN_MOUNT_MASK;
 		KN_OWN_FD int fd = -1;
 		struct stat st;
 
-		if (m->type != KN_MOUNT_MASK || !m->writable || b[i].in == NULL ||
-		    *b[i].in_rest == '\0')
+		if (!may_be_gone(&b[i]))
 			continue;
 		fd = open_beneath(
 		    b[i].in->fd, b[i].in_rest, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
-		if (fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) == m->dir)
+		if (fd >= 0 && fstat(fd, &st) == 0 &&
+		    S_ISDIR(st.st_mode) == (mask ? m->dir : b[i].is_dir))
 			continue;
-		kn_err_set(e, KN_EK_LAUNCH,
-		    "%s: %s is not there any more: what stands at its path now could "
-		    "not be hidden",
-		    m->origin, m->source);
+		if (mask)
+			kn_err_set(e, KN_EK_LAUNCH,
+			    "%s: %s is not there any more: what stands at its path now "
+			    "could not be hidden",
+			    m->origin, m->source);
+		else
+			kn_err_set(e, KN_EK_LAUNCH,
+			    "%s: target %s is not in the bind of %s any more, and is "
+			    "not "
+			    "made there",
+			    m->origin, m->at, b[i].in->path);
 		kn_err_hint(e, "start again: the policy is read anew then");
 		return -1;
 	}

@@ -268,7 +268,7 @@ kn_launch_start(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 	int join[KN_CGROUP_TREES_MAX], clone_fd;
 
 	(void)incarnation; /* the boot record carries it */
-	if (kn_bind_check_masks(l->binds, l->policy->fs.mount_n, e) < 0 ||
+	if (kn_bind_check_points(l->binds, l->policy->fs.mount_n, e) < 0 ||
 	    plan(l, w, &c, join, e) < 0 ||
 	    (l->ops->plan != NULL && l->ops->plan(l, w, &c, e) < 0))
 		goto fail;

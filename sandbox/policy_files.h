@@ -156,7 +156,7 @@ int kn_policy_build_denied(struct kn_pol *p, struct kn_err *e);
 
 /* ---- policy_pins.c ---- */
 
-/* Binds of folders upon themselves, for what is read-only or masked below a writable
+/* Binds of folders upon themselves, for what is mounted or masked below a writable
  * bind; put into `all` at their places. */
 int kn_policy_pins(struct kn_pol *p, struct kn_mount_list *all,
     const struct kn_mount_list *masks, struct kn_err *e);

@@ -146,6 +146,30 @@ is $rc 125 "write: a link that a task left is not followed (C001)"
 like "$(err)" 'work/cache.*symbolic link' "and named (C001)"
 ok "nothing came of it (C001)" test ! -e /etc/knit-x
 rm "$T/work/cache"
+# Nor what a task puts on the way to a mount, when the next worker is launched.
+mkdir -p "$T/w/sub/dir" "$T/upon"
+swap() { # NAME FROM MOUNTS: a task moves FROM away, and leads it to where it should not be
+	cat >"$T/tasks" <<X
+{"id":"1","argv":["sh","-c","mv $2 $2.x && ln -s /oldroot$T/home $2"]}
+{"id":"2","argv":["sh","-c","ls /w/sub"]}
+X
+	printf '{"version":1,"pool":{"recycle":{"tasks":1}},"filesystem":{"mounts":[%s]}}' "$3" >"$T/p.json"
+	ks run --policy "$T/p.json" --workers 1 --tasks "$T/tasks"
+	is "$(js "$T/out" 'by["2"]["verdict"], by["2"]["stdout"]')" "('ok', 'dir\\n')" "$1: the next worker starts, and has it where it was"
+	like "$(js "$T/out" 'by["1"]["stderr"]')" "busy" "$1: moving it is refused"
+	is "$(find "$T/home" -name dir -o -name sub | sort | tr '\n' ' ')" "" "$1: nothing was made elsewhere on the machine"
+	find "$T/w" -type l -exec rm -f {} +
+}
+rw() { # SOURCE AT
+	printf '{"bind":"%s","at":"%s","mode":"rw"}' "$T/$1" "$2"
+}
+swap "a writable bind in a writable one" /w/sub "$(rw w /w),$(rw upon /w/sub/dir)"
+swap "a mount in a bind that another shows writable" /v/w/sub "$(rw . /v),{\"bind\":\"$T/w\",\"at\":\"/w\"},$(rw upon /w/sub/dir)"
+swap "a bind with a mount in it, in a writable one" /v/w "$(rw . /v),$(rw w /w),$(rw upon /w/sub/dir)"
+rm -rf "$T/w" "$T/upon"
+fs '"mounts":[{"bind":"'"$T"'/work","at":"/w","mode":"rw"},{"dir":"/w/sub"}]' true
+is $rc 125 "an empty directory in a bind, which would be neither: refused"
+like "$(err)" '/filesystem/mounts/1.*no empty directory' "and named"
 # C020: many.
 mkdir "$T/many"
 (cd "$T/many" && for i in 1 2 3 4 5 6; do for j in 0 1 2 3 4 5 6 7 8 9; do for k in 0 1 2 3 4 5 6 7 8 9; do echo canary >$i$j$k; done; done; done)

@@ -136,18 +136,55 @@ what_is_to_be_masked_is_there_at_each_launch(void **state)
 	m[1].source = join(dir, "work/secret");
 	write_file(m[1].source, "x");
 	OK(kn_bind_resolve(&p, &b, &e), e);
-	OK(kn_bind_check_masks(b, 2, &e), e);
+	OK(kn_bind_check_points(b, 2, &e), e);
 	assert_int_equal(unlink(m[1].source), 0);
-	assert_int_equal(kn_bind_check_masks(b, 2, &e), -1);
+	assert_int_equal(kn_bind_check_points(b, 2, &e), -1);
 	assert_non_null(strstr(e.msg, "not there any more"));
 	/* Nor is a link to it, or a folder in its place, what was meant. */
 	assert_int_equal(symlink("file", m[1].source), 0);
-	assert_int_equal(kn_bind_check_masks(b, 2, &e), -1);
+	assert_int_equal(kn_bind_check_points(b, 2, &e), -1);
 	assert_int_equal(unlink(m[1].source), 0);
 	assert_int_equal(mkdir(m[1].source, 0700), 0);
-	assert_int_equal(kn_bind_check_masks(b, 2, &e), -1);
+	assert_int_equal(kn_bind_check_points(b, 2, &e), -1);
 	assert_int_equal(rmdir(m[1].source), 0);
 	kn_bind_free(b, 2);
+}
+
+/* Nor would it be right to make what another bind is mounted upon. */
+static void
+what_is_mounted_upon_is_there_at_each_launch(void **state)
+{
+	struct kn_mount m[] = { user_bind(join(dir, "work"), "/w", true),
+		user_bind(dir, "/w/sub", true) };
+	struct kn_policy p = { .fs = { .mounts = m, .mount_n = 2 } };
+	struct kn_bind *b = NULL;
+	struct kn_err e = { 0 };
+
+	(void)state;
+	OK(kn_bind_resolve(&p, &b, &e), e);
+	OK(kn_bind_check_points(b, 2, &e), e);
+	assert_int_equal(rename(join(dir, "work/sub"), join(dir, "work/sub2")), 0);
+	assert_int_equal(kn_bind_check_points(b, 2, &e), -1);
+	assert_non_null(strstr(e.msg, "target /w/sub is not in the bind of"));
+	assert_int_equal(symlink("sub2", join(dir, "work/sub")), 0);
+	assert_int_equal(kn_bind_check_points(b, 2, &e), -1);
+	assert_int_equal(unlink(join(dir, "work/sub")), 0);
+	assert_int_equal(rename(join(dir, "work/sub2"), join(dir, "work/sub")), 0);
+	OK(kn_bind_check_points(b, 2, &e), e);
+	kn_bind_free(b, 2);
+}
+
+static void
+an_empty_directory_lies_beside_binds(void **state)
+{
+	struct kn_mount m[] = { user_bind(join(dir, "work"), "/w", false),
+		{ .type = KN_MOUNT_DIR, .at = "/w/sub", .user = true, .origin = "p" } };
+
+	(void)state;
+	refused(m, 2, "no empty directory can be shown");
+	m[1].at = "/v/sub";
+	struct kn_err e;
+	OK(resolve(m, 2, &e), e);
 }
 
 static void
@@ -255,6 +292,8 @@ main(void)
 		cmocka_unit_test(writable_bind_does_not_follow_a_planted_link),
 		cmocka_unit_test(links_of_the_system_are_followed),
 		cmocka_unit_test(what_is_to_be_masked_is_there_at_each_launch),
+		cmocka_unit_test(what_is_mounted_upon_is_there_at_each_launch),
+		cmocka_unit_test(an_empty_directory_lies_beside_binds),
 		cmocka_unit_test(device_is_refused),
 		cmocka_unit_test(target_inside_another_bind_must_exist_there),
 		cmocka_unit_test(target_inside_the_system_root_must_exist_there),

@@ -313,6 +313,46 @@ deny_in_a_writable_bind_holds_its_folders(void **state)
 	kn_policy_free(p);
 }
 
+static bool
+is_pinned(const struct kn_policy *p, const char *at)
+{
+	const struct kn_mount *m = mount_at(p, at);
+
+	return m && m->pin;
+}
+
+static void
+a_mount_in_a_writable_bind_holds_its_folders(void **state)
+{
+	struct kn_policy *p = load(fill("\"write\":[\"@/proj\",\"@/proj/sub/deep\"]"));
+
+	(void)state;
+	assert_true(has(p, KN_MOUNT_BIND, "proj/sub", true));
+	assert_false(has(p, KN_MOUNT_BIND, "data", true));
+	kn_policy_free(p);
+	/* Each bind that shows the way to it, also by another path than it is at. */
+	p = load(fill("\"mounts\":[{\"bind\":\"@\",\"at\":\"/v\",\"mode\":\"rw\"},"
+		      "{\"bind\":\"@/proj\",\"at\":\"/p\"},"
+		      "{\"bind\":\"@/data\",\"at\":\"/p/sub/deep\"}]"));
+	assert_true(is_pinned(p, "/v/proj"));
+	assert_true(is_pinned(p, "/v/proj/sub"));
+	assert_null(mount_at(p, "/p/sub")); /* nothing is moved there */
+	assert_null(mount_at(p, "/v/data"));
+	kn_policy_free(p);
+	/* What is beside is left alone, and so is all with a launcher that mounts
+	 * nothing. */
+	p = load(fill("\"mounts\":[{\"bind\":\"@\",\"at\":\"/v\",\"mode\":\"rw\"},"
+		      "{\"bind\":\"@/proj\",\"at\":\"/p\"}]"));
+	assert_null(mount_at(p, "/v/proj"));
+	kn_policy_free(p);
+	p = LOAD(NAMED(file("a.json",
+		     fill("{\"version\":1,\"filesystem\":{\"write\":[\"@/proj\","
+			  "\"@/proj/sub/deep\"]}}"))),
+	    SET("/launcher/type=direct"));
+	assert_false(has(p, KN_MOUNT_BIND, "proj/sub", true));
+	kn_policy_free(p);
+}
+
 static void
 a_name_that_a_task_could_make_is_refused(void **state)
 {
@@ -357,6 +397,7 @@ main(void)
 		cmocka_unit_test(a_link_on_the_way_is_made_again),
 		cmocka_unit_test(deny_is_a_mask_wherever_a_bind_shows_it),
 		cmocka_unit_test(deny_in_a_writable_bind_holds_its_folders),
+		cmocka_unit_test(a_mount_in_a_writable_bind_holds_its_folders),
 		cmocka_unit_test(a_name_that_a_task_could_make_is_refused),
 		cmocka_unit_test(a_folder_that_cannot_be_read_is_not_passed_over),
 	};
