@@ -199,28 +199,6 @@ tree_open(const char *dir, bool v2, const char *name, struct kn_cgroup_tree *t)
 	return 0;
 }
 
-/* No limit of this group would be escaped by leaving it. */
-static bool
-is_unlimited(const char *dir)
-{
-	static const char *const files[] = { "memory.max", "memory.high",
-		"memory.swap.max", "pids.max", "cpu.max" };
-	KN_OWN_FD int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	char text[64];
-
-	if (fd < 0)
-		return false;
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		if (kn_cgroup_dir_read(fd, files[i], text, sizeof(text)) < 0) {
-			if (errno != ENOENT)
-				return false;
-		} else if (strncmp(text, "max", 3) != 0) {
-			return false;
-		}
-	}
-	return true;
-}
-
 /* In our own group. leaf: the one below it that we are in already, or "". */
 static int
 v2_own(const struct kn_cgroup_place *p, const char *leaf, const char *name,
@@ -252,7 +230,7 @@ v2_climb(const struct kn_cgroup_place *p, const char *leaf, unsigned want,
 				return true;
 			kn_cgroup_tree_close(t, 0);
 		}
-		if (n <= p->mount_n || !is_unlimited(dir))
+		if (n <= p->mount_n || !kn_cgroup_has_no_limit(dir))
 			return false;
 		while (n > p->mount_n && dir[n - 1] != '/')
 			n--;

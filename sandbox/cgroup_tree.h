@@ -40,6 +40,9 @@ size_t kn_cgroup_trees_open(const struct kn_cgroup_where *w, const char *name,
     bool may_move, bool cpus, struct kn_cgroup_tree trees[KN_CGROUP_TREES_MAX]);
 /* How many hierarchies may come of that, at most; only looks. */
 size_t kn_cgroup_trees_at_most(const struct kn_cgroup_where *w, bool cpus);
+/* cgroup_bounds.c: no limit of this group of v2 would be escaped by leaving it, as far
+ * as its files tell. */
+bool kn_cgroup_has_no_limit(const char *dir);
 /* Remove the pool's directory (its workers are gone already), move back, close. What is
  * dying in there is waited for until deadline_ns. */
 void kn_cgroup_tree_close(struct kn_cgroup_tree *t, uint64_t deadline_ns);

@@ -150,6 +150,62 @@ a_worker_s_group_of_v1_does_not_swap(void **state)
 		print_message("  not here: no memory cgroup of v1\n");
 }
 
+/* What files say that the kernel makes; "" is an empty one. */
+static bool
+unlimited_with(const char *file, const char *text)
+{
+	bool free_of_all;
+
+	write_file(join(dir, file), text);
+	free_of_all = kn_cgroup_has_no_limit(dir);
+	assert_int_equal(unlink(join(dir, file)), 0);
+	return free_of_all;
+}
+
+static void
+a_limit_of_any_controller_is_not_left_behind(void **state)
+{
+	static const struct {
+		const char *file, *none, *some;
+	} files[] = {
+		{ "memory.max", "max\n", "67108864\n" },
+		{ "memory.high", "max\n", "0\n" },
+		{ "memory.swap.max", "max\n", "0\n" },
+		{ "memory.swap.high", "max\n", "4096\n" },
+		{ "memory.zswap.max", "max\n", "0\n" },
+		{ "pids.max", "max\n", "100\n" },
+		{ "cpu.max", "max 100000\n", "50000 100000\n" },
+		{ "cpuset.cpus", "\n", "0\n" },
+		{ "cpuset.mems", "", "0-1\n" },
+		{ "io.max", "", "8:16 rbps=2097152 wbps=max riops=max wiops=max\n" },
+		{ "io.max", "8:0 rbps=max wbps=max\n8:16 rbps=max wbps=max\n",
+		    "8:0 rbps=max wbps=max\n8:16 rbps=max wbps=1\n" },
+		{ "hugetlb.2MB.max", "max\n", "0\n" },
+		{ "hugetlb.1GB.rsvd.max", "max\n", "1073741824\n" },
+		{ "rdma.max", "mlx4_0 hca_handle=max hca_object=max\n",
+		    "mlx4_0 hca_handle=2 hca_object=max\n" },
+		{ "misc.max", "res_a max\nres_b max\n", "res_a max\nres_b 4\n" },
+		{ "of_a_later_kernel.max", "max\n", "maximal\n" },
+	};
+
+	(void)state;
+	write_file(join(dir, "cpu.weight"), "100\n");
+	write_file(join(dir, "cpuset.cpus.effective"), "0-1\n");
+	write_file(join(dir, "cgroup.max.depth"), "max\n");
+	assert_true(kn_cgroup_has_no_limit(dir));
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		if (!unlimited_with(files[i].file, files[i].none))
+			fail_msg("%s: \"%s\" is a limit", files[i].file, files[i].none);
+		if (unlimited_with(files[i].file, files[i].some))
+			fail_msg("%s: \"%s\" is none", files[i].file, files[i].some);
+	}
+	/* What cannot be read, or looked at, may be one. */
+	assert_int_equal(mkdir(join(dir, "dmem.max"), 0755), 0);
+	assert_false(kn_cgroup_has_no_limit(dir));
+	assert_int_equal(rmdir(join(dir, "dmem.max")), 0);
+	assert_false(kn_cgroup_has_no_limit(join(dir, "none")));
+}
+
 int
 main(void)
 {
@@ -161,6 +217,7 @@ main(void)
 		cmocka_unit_test(no_hierarchy_at_all_is_said),
 		WITH_GROUP(controllers_of_v1_need_no_v2),
 		cmocka_unit_test(a_worker_s_group_of_v1_does_not_swap),
+		WITH_GROUP(a_limit_of_any_controller_is_not_left_behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
