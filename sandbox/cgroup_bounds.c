@@ -53,7 +53,7 @@ limits(int fd, const char *file)
 	if (strncmp(file, "cpuset.", 7) == 0)
 		return text[strspn(text, " \n")] != '\0';
 	for (char *line = strtok_r(text, "\n", &save); line != NULL;
-	    line = strtok_r(NULL, "\n", &save))
+	     line = strtok_r(NULL, "\n", &save))
 		if (!is_max(line))
 			return true;
 	return false;

@@ -401,9 +401,11 @@ kn_policy_load_noted(const struct kn_policy_src *src, size_t src_n,
 		p->notes = notes;
 		p->read = l.seen;
 		p->read_n = l.seen_n;
+		p->turns = l.merge.turns;
 		rc = kn_policy_build(p, e);
 		p->notes = NULL;
 		p->read = NULL;
+		p->turns = NULL;
 	}
 	for (size_t i = 0; i < l.seen_n; i++)
 		free(l.seen[i]);

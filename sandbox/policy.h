@@ -68,6 +68,7 @@ struct kn_mount {
 	const char *out;    /* with overlay: what a task changed goes to a folder of its
 			       own below this one of the machine; NULL: nowhere */
 	const char *origin; /* "--bind", "policy.json:/filesystem/mounts/0" */
+	unsigned turn;	    /* which of the merged documents it came with */
 };
 
 enum kn_seccomp_action {

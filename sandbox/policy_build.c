@@ -83,6 +83,12 @@ kn_pol_origin(const struct kn_pol *p, const char *pointer)
 	return s ? s : "policy";
 }
 
+unsigned
+kn_pol_turn(const struct kn_pol *p, const char *pointer)
+{
+	return (unsigned)json_integer_value(json_object_get(p->turns, pointer));
+}
+
 /* ---- scalars, by table ---- */
 
 static void

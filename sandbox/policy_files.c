@@ -26,15 +26,55 @@ struct entry {
 	size_t matches;
 };
 
+/* Does m show what had does, as far as a task can tell? */
+static bool
+is_same(const struct kn_mount *had, const struct kn_mount *m)
+{
+	const char *a = had->source ? had->source : "", *b = m->source ? m->source : "";
+
+	if (had->writable != m->writable || had->overlay != m->overlay)
+		return false;
+	if (m->type == KN_MOUNT_SYMLINK && had->type == KN_MOUNT_BIND)
+		return m->implied && !had->overlay && strcmp(had->at, a) == 0;
+	return had->type == m->type && strcmp(a, b) == 0;
+}
+
+/* The lists are gone through one after the other, so that what is written comes last,
+ * and a document that is merged onto another has no other order to say that it is
+ * later. It would not hold, and the task write to what --ro-bind shows. */
+static int
+refuse_earlier(const struct kn_pol *p, const struct kn_mount *had,
+    const struct kn_mount *m, const char *pointer, struct kn_err *e)
+{
+	kn_pol_fail(p, pointer, e,
+	    "shows %.80s %s, and %.80s, which is later, does not", m->at,
+	    m->type == KN_MOUNT_SYMLINK ? "as a link"
+	    : m->writable		? "writable"
+					: "read-only",
+	    had->origin);
+	kn_pol_hint(p, e,
+	    strcmp(pointer, "/permissions/project") == 0
+		? "--set '/permissions/write=[]' shows a project read-only"
+		: "name the place in one of them only: a list that is set to null "
+		  "(--set "
+		  "/filesystem/write=null) is empty for what comes after it");
+	return -1;
+}
+
 int
 kn_mount_put(struct kn_pol *p, struct kn_mount_list *l, const struct kn_mount *m,
-    struct kn_err *e)
+    const char *pointer, struct kn_err *e)
 {
-	for (size_t i = 0; i < l->n; i++)
-		if (strcmp(l->v[i].at, m->at) == 0) {
-			l->v[i] = *m;
-			return 0;
-		}
+	for (size_t i = 0; i < l->n; i++) {
+		if (strcmp(l->v[i].at, m->at) != 0)
+			continue;
+		unsigned turn = l->v[i].turn;
+		if (m->turn < turn && !is_same(&l->v[i], m))
+			return refuse_earlier(p, &l->v[i], m, pointer, e);
+		l->v[i] = *m;
+		l->v[i].turn = turn > m->turn ? turn : m->turn;
+		return 0;
+	}
 	return kn_mount_add(l, *m, &p->mem, e);
 }
 
@@ -50,7 +90,8 @@ put(struct entry *x, struct kn_mount m, const char *source, const char *at,
 	m.at = kn_pmem_dup(&x->p->mem, at, strlen(at), e);
 	m.origin = x->origin;
 	m.user = true;
-	return m.source && m.at ? kn_mount_put(x->p, x->list, &m, e) : -1;
+	m.turn = kn_pol_turn(x->p, x->pointer);
+	return m.source && m.at ? kn_mount_put(x->p, x->list, &m, x->pointer, e) : -1;
 }
 
 static int

@@ -76,9 +76,11 @@ int kn_fwalk(struct kn_fwalk *w, const char *name, const char *real, struct kn_e
 
 /* The binds of read and write, and links on their ways, put into the caller's list. */
 int kn_policy_files(struct kn_pol *p, struct kn_mount_list *l, struct kn_err *e);
-/* A bind, link or folder into the list; of two at one place the later is meant. */
+/* A bind, link or folder into the list; of two at one place the later is meant.
+ * Refused, at `pointer`, is one that would take the place of what a later document put
+ * there. */
 int kn_mount_put(struct kn_pol *p, struct kn_mount_list *l, const struct kn_mount *m,
-    struct kn_err *e);
+    const char *pointer, struct kn_err *e);
 
 /* ---- policy_mounts.c ---- */
 

@@ -157,6 +157,8 @@ struct kn_pmerge {
 	json_t *groups;	       /* effective seccomp groups */
 	json_t *texts;	       /* label -> the text of that file */
 	json_t *from;	       /* layer or group -> origin, as origins have it */
+	json_t *turns;	       /* pointer -> which of the documents it came with */
+	json_int_t turn;
 	uint32_t require, allow;
 };
 int kn_pmerge_init(struct kn_pmerge *m, struct kn_err *e);
@@ -174,6 +176,7 @@ struct kn_pol {
 	char *const *read; /* while it is built: canonical paths of files that were
 			    * read; what has no leading slash is none */
 	size_t read_n;
+	json_t *turns; /* while it is built: as kn_pmerge has them */
 	char hash[72]; /* "" until it is asked for */
 };
 int kn_policy_build(struct kn_pol *p, struct kn_err *e);
@@ -191,6 +194,8 @@ int kn_policy_build_mounts(struct kn_pol *p, struct kn_err *e);
 int kn_policy_check_direct(const struct kn_pol *p, struct kn_err *e);
 /* Where a merged value came from, for messages; never NULL. */
 const char *kn_pol_origin(const struct kn_pol *p, const char *pointer);
+/* Which of the merged documents it came with: a later one has a higher number. */
+unsigned kn_pol_turn(const struct kn_pol *p, const char *pointer);
 /* The file that an origin names, or NULL; the pointer in it, and the text. */
 const char *kn_pol_text_of(const struct kn_pol *p, const char *origin,
     const char **out_label, const char **out_pointer);

@@ -17,7 +17,8 @@ kn_pmerge_init(struct kn_pmerge *m, struct kn_err *e)
 	m->groups = json_array();
 	m->texts = json_object();
 	m->from = json_object();
-	if (m->doc && m->origins && m->groups && m->texts && m->from)
+	m->turns = json_object();
+	if (m->doc && m->origins && m->groups && m->texts && m->from && m->turns)
 		return 0;
 	kn_pmerge_fini(m);
 	return kn_err_set(e, KN_EK_HOST, "merge policies: out of memory");
@@ -31,6 +32,7 @@ kn_pmerge_fini(struct kn_pmerge *m)
 	json_decref(m->groups);
 	json_decref(m->texts);
 	json_decref(m->from);
+	json_decref(m->turns);
 	memset(m, 0, sizeof *m);
 }
 
@@ -57,7 +59,8 @@ static int
 set_origin(struct kn_pmerge *m, const struct kn_pdoc *d, const char *at,
     const char *from, struct kn_err *e)
 {
-	return json_object_set_new(m->origins, at, origin_of(d, from)) < 0
+	return json_object_set_new(m->origins, at, origin_of(d, from)) < 0 ||
+		       json_object_set_new(m->turns, at, json_integer(m->turn)) < 0
 		   ? no_memory(e)
 		   : 0;
 }
@@ -316,6 +319,7 @@ merge_layers(struct kn_pmerge *m, const struct kn_pdoc *d, struct kn_err *e)
 int
 kn_pmerge_add(struct kn_pmerge *m, const struct kn_pdoc *d, struct kn_err *e)
 {
+	m->turn++;
 	if (merge_groups(m, d, e) < 0 || merge_layers(m, d, e) < 0)
 		return -1;
 	/* For places in it; a label that is not UTF-8 goes without. */

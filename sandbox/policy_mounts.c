@@ -170,7 +170,8 @@ build_mount(struct kn_pol *p, json_t *j, const char *pointer, struct kn_mount_li
 		m.source = kn_pmem_dup(&p->mem, source, strlen(source), e);
 	if (!m.at || !m.origin || (source && !m.source))
 		return -1;
-	return kn_mount_put(p, l, &m, e);
+	m.turn = kn_pol_turn(p, pointer);
+	return kn_mount_put(p, l, &m, pointer, e);
 }
 
 /* The file of kind module: a bind like the caller's own. */

@@ -146,6 +146,14 @@ is $rc 125 "write: a link that a task left is not followed (C001)"
 like "$(err)" 'work/cache.*symbolic link' "and named (C001)"
 ok "nothing came of it (C001)" test ! -e /etc/knit-x
 rm "$T/work/cache"
+# --ro-bind is read-only, or refused.
+printf '{"version":1,"filesystem":{"write":["data"]}}' >"$T/p.json"
+ks run --policy "$T/p.json" --ro-bind "$T/data" -- touch "$T/data/n"
+is $rc 125 "--ro-bind of what an earlier document writes to: refused"
+one_clear_line '/filesystem/write/0.*--ro-bind' "--ro-bind of what is written"
+ks run --policy "$T/p.json" --set /filesystem/write=null --ro-bind "$T/data" -- sh -c "cat $T/data/a.csv; touch $T/data/n"
+is "$rc:$(out)" 1:open "what the hint says: shown, and read-only"
+ok "and not written to" test ! -e "$T/data/n"
 # Nor what a task puts on the way to a mount, when the next worker is launched.
 mkdir -p "$T/w/sub/dir" "$T/upon"
 swap() { # NAME FROM MOUNTS: a task moves FROM away, and leads it to where it should not be

@@ -353,6 +353,73 @@ a_mount_in_a_writable_bind_holds_its_folders(void **state)
 	kn_policy_free(p);
 }
 
+/* base: of a file that is extended; more: a flag that comes after it. */
+static void
+undone(
+    const char *base, const char *pointer, const char *more, const char *const *pieces)
+{
+	char text[1024];
+	struct kn_policy_src src[2] = { NAMED(NULL), VALUE(pointer, NULL) };
+
+	snprintf(text, sizeof text, "%s", fill(base));
+	src[0].text = file("a.json", text);
+	src[1].text = fill(more);
+	refused_n(src, 2, pieces);
+}
+
+static void
+a_list_does_not_undo_what_a_later_document_says(void **state)
+{
+	static const char ro[] = "[{\"bind\":\"@/data\"}]";
+	static const char rw[] = "[{\"bind\":\"@/data\",\"mode\":\"rw\"}]";
+	static const char writes[] =
+	    "{\"version\":1,\"filesystem\":{\"write\":[\"@/data\"]}}";
+	static const char reads[] =
+	    "{\"version\":1,\"filesystem\":{\"read\":[\"@/data\"]}}";
+	static const char all[] =
+	    "{\"version\":1,\"filesystem\":{\"read\":[\"@/data\"],"
+	    "\"write\":[\"@/dat[a]\"],\"mounts\":[{\"bind\":\"@/data\"}]}}";
+	char text[1024];
+	struct kn_policy *p;
+
+	(void)state;
+	undone(writes, "/filesystem/mounts", ro,
+	    PIECES("/filesystem/write/0", "writable", "--flag"));
+	undone(writes, "/filesystem/read", "[\"@/data\"]",
+	    PIECES("/filesystem/write/0", "--flag"));
+	undone(writes, "/filesystem/mounts", "[{\"dir\":\"@/data\"}]",
+	    PIECES("/filesystem/write/0"));
+	undone(writes, "/filesystem/mounts", "[{\"overlay\":\"@/data\"}]",
+	    PIECES("/filesystem/write/0"));
+	undone(all, "/filesystem/mounts", ro, PIECES("/filesystem/write/0"));
+	undone("{\"version\":1,\"permissions\":{\"write\":[\"@/data\"]}}",
+	    "/filesystem/mounts", ro, PIECES("/permissions/write/0"));
+	undone("{\"version\":1,\"permissions\":{\"mode\":\"project\",\"project\":"
+	       "\"@/data\"}}",
+	    "/filesystem/mounts", ro, PIECES("/permissions/project"));
+	undone(reads, "/filesystem/mounts", rw,
+	    PIECES("/filesystem/read/0", "read-only", "--flag"));
+	/* The later one that comes later in the lists, too; two that say the same; and
+	 * all of one document, as it always was. */
+	snprintf(text, sizeof text, "%s", fill(reads));
+	p = LOAD(NAMED(file("a.json", text)),
+	    VALUE("/filesystem/write", fill("[\"@/data\"]")));
+	assert_true(has(p, KN_MOUNT_BIND, "data", true));
+	kn_policy_free(p);
+	p = LOAD(NAMED(file("a.json", text)), VALUE("/filesystem/mounts", fill(ro)));
+	assert_true(has(p, KN_MOUNT_BIND, "data", false));
+	kn_policy_free(p);
+	snprintf(text, sizeof text, "%s", fill(all));
+	p = LOAD(NAMED(file("a.json", text)));
+	assert_true(has(p, KN_MOUNT_BIND, "data", true));
+	kn_policy_free(p);
+	/* What an emptied list said is gone. */
+	p = LOAD(NAMED(file("a.json", text)), SET("/filesystem/write=null"),
+	    VALUE("/filesystem/mounts", fill(ro)));
+	assert_true(has(p, KN_MOUNT_BIND, "data", false));
+	kn_policy_free(p);
+}
+
 static void
 a_name_that_a_task_could_make_is_refused(void **state)
 {
@@ -398,6 +465,7 @@ main(void)
 		cmocka_unit_test(deny_is_a_mask_wherever_a_bind_shows_it),
 		cmocka_unit_test(deny_in_a_writable_bind_holds_its_folders),
 		cmocka_unit_test(a_mount_in_a_writable_bind_holds_its_folders),
+		cmocka_unit_test(a_list_does_not_undo_what_a_later_document_says),
 		cmocka_unit_test(a_name_that_a_task_could_make_is_refused),
 		cmocka_unit_test(a_folder_that_cannot_be_read_is_not_passed_over),
 	};
