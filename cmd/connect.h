@@ -28,9 +28,11 @@ void kn_connect_count_end(struct kn_connect_count *c);
 
 /* One result line, as far as it is needed here. */
 struct kn_connect_answer {
-	struct knit_outcome outcome; /* verdict, exit_code, signal, error, out, err */
-	char *value;		     /* of a call; NULL: none */
-	void *json;		     /* what the texts are part of */
+	/* verdict, exit_code, signal, error, out, err; of a call value_type, and value:
+	 * text and bytes as they are, others as JSON */
+	struct knit_outcome outcome;
+	char *own;  /* such JSON */
+	void *json; /* what the texts are part of */
 };
 /* The server's word, which may be anything: 0, or -1 with e. */
 int kn_connect_read(

@@ -12,6 +12,7 @@
 #include "ipc/err.h"
 #include "ipc/fd.h"
 #include "supervisor/base64.h"
+#include "supervisor/value_json.h"
 
 /* ---- the task ---- */
 
@@ -29,12 +30,15 @@ words(char *const *argv)
 	return list;
 }
 
-/* As `run` reads --input: JSON where it parses as such, else the text itself. */
+/* As `run` reads --input: JSON where it parses as such, else the text itself; of "@@"
+ * the second begins it. */
 static json_t *
 argument(const char *text)
 {
-	json_t *v = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+	json_t *v;
 
+	text += text[0] == '@';
+	v = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
 	return v ? v : json_string(text);
 }
 
@@ -118,6 +122,14 @@ kn_connect_count_end(struct kn_connect_count *c)
 
 /* ---- the result ---- */
 
+static const char *
+text_of(json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s ? s : "";
+}
+
 static int
 verdict_of(const char *name)
 {
@@ -128,29 +140,58 @@ verdict_of(const char *name)
 	return -1;
 }
 
-/* "stdout" or, of bytes that are no text, "stdout_b64": decoded in its place. */
-static void
-stream(json_t *line, const char *name, const char *coded, struct knit_stream *s)
+/* A text or, of bytes that are none, base64: decoded in its place. NULL: neither. */
+static const char *
+bytes_of(json_t *line, const char *name, const char *coded, size_t *out_n)
 {
 	json_t *text = json_object_get(line, name),
 	       *code = json_object_get(line, coded);
-	size_t n;
+	const char *from = json_string_value(code);
+	size_t n = json_string_length(code);
 	char *p;
+	int rc;
 
-	s->bytes = "";
-	if (json_is_string(text)) {
-		s->bytes = json_string_value(text);
-		s->n = json_string_length(text);
-	} else if (json_is_string(code)) {
-		n = json_string_length(code);
-		p = malloc(kn_base64_decoded_max(n) + 1);
-		if (p && kn_base64_decode(json_string_value(code), n, p, &n) == 0 &&
-		    json_string_setn_nocheck(code, p, n) == 0) {
-			s->bytes = json_string_value(code);
-			s->n = n;
-		}
-		free(p);
+	*out_n = json_string_length(text);
+	if (json_is_string(text))
+		return json_string_value(text);
+	p = from ? malloc(kn_base64_decoded_max(n) + 1) : NULL;
+	rc = p && kn_base64_decode(from, n, p, &n) == 0
+		 ? json_string_setn_nocheck(code, p, n)
+		 : -1;
+	free(p);
+	*out_n = rc == 0 ? n : 0;
+	return rc == 0 ? json_string_value(code) : NULL;
+}
+
+static void
+stream(json_t *line, const char *name, const char *coded, struct knit_stream *s)
+{
+	const char *bytes = bytes_of(line, name, coded, &s->n);
+
+	s->bytes = bytes ? bytes : "";
+}
+
+/* What a call returned: "value_type" is there with it, and without it null is none. */
+static int
+value(json_t *line, struct kn_connect_answer *a)
+{
+	const char *type = json_string_value(json_object_get(line, "value_type"));
+	struct knit_outcome *o = &a->outcome;
+
+	if (!type)
+		return 0;
+	o->value_type = strcmp(type, "text") == 0    ? KNIT_TEXT
+			: strcmp(type, "bytes") == 0 ? KNIT_BYTES
+						     : KNIT_JSON;
+	if (o->value_type != KNIT_JSON) {
+		o->value = bytes_of(line, "value", "value_b64", &o->value_n);
+	} else {
+		json_t *v = json_object_get(line, "value");
+
+		o->value = a->own = v ? kn_value_dump(v) : NULL;
+		o->value_n = a->own ? strlen(a->own) : 0;
 	}
+	return o->value ? 0 : -1;
 }
 
 int
@@ -179,46 +220,53 @@ kn_connect_read(
 	a->outcome.error = error ? error : "";
 	stream(root, "stdout", "stdout_b64", &a->outcome.out);
 	stream(root, "stderr", "stderr_b64", &a->outcome.err);
-	v = json_object_get(root, "value");
-	if (json_is_string(v))
-		a->value = strdup(json_string_value(v));
-	else if (v && !json_is_null(v))
-		a->value = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
-	return 0;
+	if (value(root, a) == 0)
+		return 0;
+	kn_err_set(
+	    e, KN_EK_LAUNCH, "the server's answer has no value that can be read");
+	kn_connect_forget(a);
+	return -1;
 }
 
-/* A call has no exit code unless it ended in place of returning. */
 static int
-exit_of(const struct knit_outcome *o)
+print_call(const struct kn_run *r, const struct kn_connect_answer *a)
 {
-	if (o->verdict == KNIT_OK && o->exit_code < 0)
-		return KN_EXIT_OK;
-	if (o->verdict == KNIT_EXIT && o->exit_code <= 0)
-		return 1;
-	return kn_run_exit_of(o);
+	const struct knit_outcome *o = &a->outcome;
+	json_t *error = json_object_get(a->json, "error");
+
+	if (o->verdict == KNIT_OK && o->value_type &&
+	    kn_run_call_value(r, o->value_type, o->value, o->value_n) < 0)
+		return KN_EXIT_OURS;
+	if (o->verdict != KNIT_OK && !json_is_object(error))
+		kn_run_call_tell(r, o);
+	for (size_t i = 0; json_is_object(error);
+	     i++, error = json_object_get(error, "cause")) {
+		struct knit_cause one = { .name = text_of(error, "name"),
+			.message = text_of(error, "message"),
+			.detail = text_of(error, "detail") };
+
+		kn_run_call_cause(r, i, &one);
+	}
+	return kn_run_call_exit_of(o);
 }
 
 int
 kn_connect_print(const struct kn_run *r, const struct kn_connect_answer *a)
 {
 	const struct knit_outcome *o = &a->outcome;
-	const struct kn_voice *v = &r->voice;
 
-	if (kn_say_out(v, o->out.bytes, o->out.n) < 0)
+	if (r->opt.call)
+		return print_call(r, a);
+	if (kn_say_out(&r->voice, o->out.bytes, o->out.n) < 0)
 		return KN_EXIT_OURS;
 	(void)kn_fd_write_all(STDERR_FILENO, o->err.bytes, o->err.n);
-	if (a->value && (kn_say_out(v, a->value, strlen(a->value)) < 0 ||
-			    kn_say_out(v, "\n", 1) < 0))
-		return KN_EXIT_OURS;
-	if (o->verdict == KNIT_EXIT && o->error[0]) /* an error that a call returned */
-		kn_say(v, "%s: %s", knit_verdict_name(o->verdict), o->error);
-	kn_run_tell(r, o, exit_of(o));
-	return exit_of(o);
+	kn_run_tell(r, o, kn_run_exit_of(o));
+	return kn_run_exit_of(o);
 }
 
 void
 kn_connect_forget(struct kn_connect_answer *a)
 {
-	free(a->value);
+	free(a->own);
 	json_decref(a->json);
 }

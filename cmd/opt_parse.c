@@ -160,7 +160,7 @@ conflict_connect(const struct kn_run_opts *o, struct kn_err *e)
 		    "the policy is the server's; a task line may have limits, files, "
 		    "stdin",
 		    "%s: not with --connect", ours);
-	if (o->input && o->input[0] == '@')
+	if (o->input && o->input[0] == '@' && o->input[1] != '@')
 		return kn_opt_refuse(e, "write a task line with value or bytes_b64",
 		    "--input: no file with --connect");
 	return 0;

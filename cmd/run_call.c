@@ -21,50 +21,40 @@ struct call {
 
 /* ---- the answer ---- */
 
-static int
-print_value(const struct call *c)
+int
+kn_run_call_value(
+    const struct kn_run *r, enum knit_type type, const char *bytes, size_t n)
 {
-	const struct knit_outcome *o = c->o;
-	char *text;
-	int rc;
+	const struct kn_voice *v = &r->voice;
+	bool line = type != KNIT_TEXT && type != KNIT_BYTES;
 
-	if (o->value_type == KNIT_TEXT || o->value_type == KNIT_BYTES) {
-		rc = o->value_n ? kn_say_out(&c->r->voice, o->value, o->value_n) : 0;
-		if (rc == 0 && o->value_type == KNIT_TEXT && o->value_n &&
-		    ((const char *)o->value)[o->value_n - 1] != '\n' &&
-		    isatty(STDOUT_FILENO))
-			rc = kn_say_out(&c->r->voice, "\n", 1);
-		return rc;
-	}
-	text = knit_outcome_value_text(o);
-	if (!text) {
-		kn_say(&c->r->voice, "print the value: out of memory");
+	if (type == KNIT_TEXT && n > 0 && bytes[n - 1] != '\n')
+		line = isatty(STDOUT_FILENO);
+	if ((n > 0 && kn_say_out(v, bytes, n) < 0) ||
+	    (line && kn_say_out(v, "\n", 1) < 0))
 		return -1;
-	}
-	rc = kn_say_out(&c->r->voice, text, strlen(text)) < 0 ||
-		     kn_say_out(&c->r->voice, "\n", 1) < 0
-		 ? -1
-		 : 0;
-	free(text);
-	return rc;
+	return 0;
 }
 
-/* One line for each cause, and its detail. */
-static void
-tell_error(const struct call *c)
+void
+kn_run_call_cause(const struct kn_run *r, size_t i, const struct knit_cause *e)
 {
-	const struct knit_cause *e;
-
-	for (size_t i = 0; (e = knit_outcome_cause(c->o, i)); i++) {
-		kn_say(&c->r->voice, "%s%s%s%s", i > 0 ? "because of " : "", e->name,
-		    e->name[0] && e->message[0] ? ": " : "", e->message);
-		if (e->detail[0])
-			kn_say(&c->r->voice, "  %s", e->detail);
-	}
+	kn_say(&r->voice, "%s%s%s%s", i > 0 ? "because of " : "", e->name,
+	    e->name[0] && e->message[0] ? ": " : "", e->message);
+	if (e->detail[0])
+		kn_say(&r->voice, "  %s", e->detail);
 }
 
-static int
-exit_of(const struct knit_outcome *o)
+void
+kn_run_call_tell(const struct kn_run *r, const struct knit_outcome *o)
+{
+	if (!r->voice.quiet || kn_run_call_exit_of(o) == KN_EXIT_OURS)
+		kn_say(&r->voice, "%s%s%s", knit_verdict_name(o->verdict),
+		    o->error[0] ? ": " : "", o->error);
+}
+
+int
+kn_run_call_exit_of(const struct knit_outcome *o)
 {
 	if (o->verdict == KNIT_OK)
 		return KN_EXIT_OK;
@@ -74,21 +64,37 @@ exit_of(const struct knit_outcome *o)
 	return kn_run_exit_of(o);
 }
 
+static int
+print_value(const struct call *c)
+{
+	const struct knit_outcome *o = c->o;
+	char *text;
+	int rc;
+
+	if (o->value_type == KNIT_TEXT || o->value_type == KNIT_BYTES)
+		return kn_run_call_value(c->r, o->value_type, o->value, o->value_n);
+	text = knit_outcome_value_text(o);
+	if (!text) {
+		kn_say(&c->r->voice, "print the value: out of memory");
+		return -1;
+	}
+	rc = kn_run_call_value(c->r, o->value_type, text, strlen(text));
+	free(text);
+	return rc;
+}
+
 static void
 answered(struct call *c)
 {
 	const struct knit_outcome *o = c->o;
 
-	c->exit_code = exit_of(o);
-	if (o->verdict == KNIT_OK) {
-		if (print_value(c) < 0)
-			c->exit_code = KN_EXIT_OURS;
-	} else if (o->cause_n > 0) {
-		tell_error(c);
-	} else if (!c->r->voice.quiet || c->exit_code == KN_EXIT_OURS) {
-		kn_say(&c->r->voice, "%s%s%s", knit_verdict_name(o->verdict),
-		    o->error[0] ? ": " : "", o->error);
-	}
+	c->exit_code = kn_run_call_exit_of(o);
+	if (o->verdict == KNIT_OK && print_value(c) < 0)
+		c->exit_code = KN_EXIT_OURS;
+	for (size_t i = 0; i < o->cause_n; i++)
+		kn_run_call_cause(c->r, i, knit_outcome_cause(o, i));
+	if (o->verdict != KNIT_OK && o->cause_n == 0)
+		kn_run_call_tell(c->r, o);
 	if (kn_run_report_job(c->r, c->job) < 0)
 		c->exit_code = KN_EXIT_OURS;
 }

@@ -56,6 +56,17 @@ int kn_run_failed(struct kn_run *r, struct knit_job *job, const struct kn_err *e
 /* Submit the one job and take no other. */
 int kn_run_submit(struct kn_run *r, struct knit_job *job, struct kn_err *e);
 
+/* ---- run_call.c: how a call's end is told, ours or a server's ---- */
+
+/* Text and bytes as they are, other values (as JSON) with a newline. 0, or -1, said. */
+int kn_run_call_value(
+    const struct kn_run *r, enum knit_type type, const char *bytes, size_t n);
+/* One of the causes of its error, the outermost being number 0. */
+void kn_run_call_cause(const struct kn_run *r, size_t i, const struct knit_cause *e);
+/* An end that is neither a value nor an error of its own. */
+void kn_run_call_tell(const struct kn_run *r, const struct knit_outcome *o);
+int kn_run_call_exit_of(const struct knit_outcome *o);
+
 /* ---- run_signals.c ---- */
 
 /* Hold the signals that stop a run from before the pool exists until nothing that it

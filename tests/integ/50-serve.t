@@ -190,6 +190,49 @@ if [ -e "$B/tests/module/basic.so" ]; then
 	begin --module "$B/tests/module/basic.so"
 	ks run --connect "$S" --call echo --input '{"a":[1,2]}'
 	is "$rc $(out)" '0 {"a":[1,2]}' "a call by way of the server"
+	# Each as --module has it: what it prints, what it says, how it ends.
+	both() { # NAME [INPUT]
+		ks run --quiet --module "$B/tests/module/basic.so" --call "$1" ${2+--input "$2"}
+		own=$rc
+		cp "$T/out" "$T/own"
+		grep -v 'weaker stands in' "$T/err" >"$T/ownerr"
+		ks run --quiet --connect "$S" --call "$1" ${2+--input "$2"}
+		cmp -s "$T/out" "$T/own" && cmp -s "$T/err" "$T/ownerr" && [ $rc = $own ] && return
+		diag "$1 $2: $rc, without a server $own"
+		diag "$(od -c "$T/out" | head -3) $(cat "$T/err")"
+		diag "$(od -c "$T/own" | head -3) $(cat "$T/ownerr")"
+		differ="$differ $1($2)"
+	}
+	differ=
+	for v in null true 21 1234567890123.25 0.1 '[0.30000000000000004]' '"NaN"' text '' '"two
+lines"' '@@name' 99999999999999999999; do
+		both echo "$v"
+	done
+	both make 1000
+	both nothing
+	both fail 3
+	both fail_silently
+	both not_json
+	both exit 3
+	both segv
+	both no_such_task
+	is "$differ" "" "values, bytes, errors, ends are what they are without a server"
+	"$PY" - "$T/a.sock" >"$T/nul" <<'X' &
+import json, socket, sys
+l = socket.socket(socket.AF_UNIX); l.bind(sys.argv[1]); l.listen()
+for value in ("a\0b", None):
+    s = l.accept()[0]
+    while s.recv(65536): pass
+    r = {"id": "command", "verdict": "ok", "value_type": "text", "error": None}
+    s.sendall(json.dumps(dict(r, value=value)).encode() + b"\n"); s.close()
+X
+	answers=$!
+	until [ -S "$T/a.sock" ]; do sleep 0.05; done
+	ks run --quiet --connect "$T/a.sock" --call x
+	is "$rc $(od -An -c "$T/out" | tr -d ' ')" '0 a\0b' "text is not cut at a NUL"
+	ks run --quiet --connect "$T/a.sock" --call x
+	is "$rc $(out)" "125 " "a value that did not come is not passed over"
+	wait $answers
 	end TERM
 	is $rc 0 "and its end"
 fi

@@ -65,9 +65,9 @@ files() { # DIR MAXDEPTH
 	inside='^cmd/((report_)?(bench[a-z_]*|doctor)|policy[a-z_]*)\.[ch]$'
 	allow cmd 'version\.h|(cmd|supervisor|sandbox|ipc)/[a-z0-9_]+\.h' \
 		$(files cmd 1 | grep -E "$inside")
-	# The client of `serve` speaks in lines, with bytes as these have them.
+	# The client of `serve` speaks in lines, with bytes and numbers as these have them.
 	lines='^cmd/connect_line\.c$'
-	allow cmd 'cmd/[a-z0-9_]+\.h|ipc/(err|fd)\.h|supervisor/base64\.h' \
+	allow cmd 'cmd/[a-z0-9_]+\.h|ipc/(err|fd)\.h|supervisor/(base64|value_json)\.h' \
 		$(files cmd 1 | grep -E "$lines")
 	allow cmd 'version\.h|cmd/[a-z0-9_]+\.h|ipc/(err|fd|clock|near)\.h' \
 		$(files cmd 1 | grep -vE "$inside|$lines")
