@@ -166,10 +166,7 @@ names_below_task(struct kn_line_ctx *c, const char *at, char **v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (!kn_line_path_ok(v[i], strlen(v[i])))
-			return kn_line_fail(c,
-			    "%s/%zu: must be relative to the task's directory, "
-			    "without \"..\"",
-			    at, i);
+			return kn_line_fail(c, "%s/%zu: " KN_LINE_PATH_RULE, at, i);
 	}
 	return 0;
 }

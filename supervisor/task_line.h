@@ -83,5 +83,8 @@ const char *const *kn_line_keys(enum kn_line_keys which);
 /* Is this a name below /task: relative, no empty, "." or ".." component, no NUL, and
  * within the kernel's limits? Also used for names that come back from a task. */
 bool kn_line_path_ok(const char *path, size_t n);
+#define KN_LINE_PATH_RULE \
+	"must be relative to the task's directory, without \"..\", \".\" and empty " \
+	"parts"
 
 #endif

@@ -271,10 +271,7 @@ kn_line_files(struct kn_line_ctx *c, json_t *v)
 
 		kn_line_pointer(at, sizeof at, "/files", name);
 		if (!kn_line_path_ok(name, strlen(name)))
-			return kn_line_fail(c,
-			    "%s: must be relative to the task's directory, without "
-			    "\"..\"",
-			    at);
+			return kn_line_fail(c, "%s: " KN_LINE_PATH_RULE, at);
 		if (no_file_above(c, v, name, at) < 0)
 			return -1;
 		f->fd = -1;
