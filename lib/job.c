@@ -52,6 +52,15 @@ is_new(struct knit_job *job)
 	return job && job->state == KN_JOB_NEW;
 }
 
+/* A call has nothing of what a process of its own has. Whether it is refused. */
+static bool
+is_no_command(struct knit_job *job, const char *what)
+{
+	if (job->is_call)
+		kn_lib_job_refuse(job, "%s: of a command only", what);
+	return job->is_call;
+}
+
 static void *
 copy(const void *p, size_t n)
 {
@@ -156,9 +165,11 @@ knit_job_set_id(struct knit_job *job, const char *id)
 int
 knit_job_set_cwd(struct knit_job *job, const char *path)
 {
-	if (is_new(job) && path && *path != '/')
+	if (!is_new(job) || is_no_command(job, "cwd"))
+		return -1;
+	if (path && *path != '/')
 		return kn_lib_job_refuse(job, "cwd: must be absolute: %.100s", path);
-	return is_new(job) ? set_text(job, &job->task->cwd, path, "cwd") : -1;
+	return set_text(job, &job->task->cwd, path, "cwd");
 }
 
 int
@@ -166,7 +177,7 @@ knit_job_set_env(struct knit_job *job, const char *name, const char *value)
 {
 	struct kn_job_env *v, one = { NULL, NULL };
 
-	if (!is_new(job))
+	if (!is_new(job) || is_no_command(job, "environment"))
 		return -1;
 	if (!name || !kn_env_key_ok(name, strlen(name)))
 		return kn_lib_job_refuse(
@@ -191,7 +202,7 @@ knit_job_set_stdin(struct knit_job *job, const void *bytes, size_t n)
 {
 	void *own;
 
-	if (!is_new(job))
+	if (!is_new(job) || is_no_command(job, "stdin"))
 		return -1;
 	if (!bytes && n > 0)
 		return kn_lib_job_refuse(job, "stdin: NULL");
@@ -210,12 +221,11 @@ knit_job_add_file(
 {
 	struct kn_task_file *v, f = { .fd = -1, .mode = mode, .byte_n = n };
 
-	if (!is_new(job))
+	if (!is_new(job) || is_no_command(job, "file"))
 		return -1;
 	if (!path || !kn_line_path_ok(path, strlen(path)))
-		return kn_lib_job_refuse(job,
-		    "file %.100s: must be relative, without \"..\"",
-		    path ? path : "NULL");
+		return kn_lib_job_refuse(
+		    job, "file %.100s: " KN_LINE_PATH_RULE, path ? path : "NULL");
 	if (mode > 0777 || (!bytes && n > 0) || job->task->file_n >= KN_LINE_FILES_MAX)
 		return kn_lib_job_refuse(job, "file %.100s: %s", path,
 		    mode > 0777	      ? "only permission bits in its mode"
@@ -239,10 +249,11 @@ knit_job_collect(struct knit_job *job, const char *pattern)
 {
 	char **v, *own;
 
-	if (!is_new(job))
+	if (!is_new(job) || is_no_command(job, "collect"))
 		return -1;
-	if (!pattern || !*pattern)
-		return kn_lib_job_refuse(job, "collect: no pattern");
+	if (!pattern || !kn_line_path_ok(pattern, strlen(pattern)))
+		return kn_lib_job_refuse(job, "collect %.100s: " KN_LINE_PATH_RULE,
+		    pattern ? pattern : "NULL");
 	if (job->task->collect_n >= KN_LINE_FILES_MAX)
 		return kn_lib_job_refuse(job, "collect: too many patterns");
 	if (job->task->collect_n == job->collect_room) {
@@ -284,6 +295,9 @@ knit_job_set_limit(struct knit_job *job, enum knit_limit which, uint64_t value)
 	if ((unsigned)which >= KN_ASK_N)
 		return kn_lib_job_refuse(job, "no limit has the number %d", (int)which);
 	f = &kn_ask_fields[which];
+	if (which < KNIT_LIMIT_QUEUE_MS && which != KNIT_LIMIT_CPU_MS &&
+	    is_no_command(job, f->name))
+		return -1;
 	if (value < f->min || value > f->max)
 		return kn_lib_job_refuse(job, "limit %s: %llu is not in %llu to %llu",
 		    f->name, (unsigned long long)value, (unsigned long long)f->min,

@@ -159,6 +159,8 @@ struct knit_job *knit_job_command(const char *const *argv); /* NULL-terminated *
  */
 struct knit_job *knit_job_call(const char *name);
 int knit_job_set_id(struct knit_job *job, const char *id); /* for messages and traces */
+/* Of commands: environment, directory, standard input, files in and out. A call has
+ * none of its own and is refused them, as it is all limits but times and CPU_MS. */
 /* Besides what the policy gives. value NULL: not there. */
 int knit_job_set_env(struct knit_job *job, const char *name, const char *value);
 int knit_job_set_cwd(struct knit_job *job, const char *path); /* inside; else /task */

@@ -256,6 +256,28 @@ a_setter_refuses_by_name_and_the_submission_repeats_it(void **state)
 	assert_int_equal(knit_pool_close(p), 0);
 }
 
+/* The same for what goes in and what comes back, as in a task line. */
+static void
+a_path_that_does_not_stay_below_the_task_s_directory_is_refused(void **state)
+{
+	static const char *const bad[] = { "", "/x", ".", "./x", "x/", "a//b", "a/./b",
+		"..", "../x", "a/..", NULL };
+	struct knit_pool *p = pool_of(1, 0);
+
+	(void)state;
+	for (size_t i = 0; bad[i]; i++) {
+		struct knit_job *in = sh(":"), *out = sh(":");
+
+		assert_int_equal(knit_job_add_file(in, bad[i], 0644, "x", 1), -1);
+		assert_int_equal(knit_job_collect(out, bad[i]), -1);
+		REFUSED(knit_pool_submit(p, in, &err), KNIT_E_USAGE, "relative");
+		REFUSED(knit_pool_submit(p, out, &err), KNIT_E_USAGE, "relative");
+		knit_job_free(in);
+		knit_job_free(out);
+	}
+	assert_int_equal(knit_pool_close(p), 0);
+}
+
 static void
 what_cannot_be_is_refused_by_name(void **state)
 {
@@ -372,6 +394,7 @@ main(void)
 		TEST(calls_that_were_refused_are_told),
 		TEST(limits_hold_and_may_only_be_tighter),
 		TEST(a_setter_refuses_by_name_and_the_submission_repeats_it),
+		TEST(a_path_that_does_not_stay_below_the_task_s_directory_is_refused),
 		TEST(what_cannot_be_is_refused_by_name),
 		TEST(a_caller_of_a_smaller_and_of_a_larger_struct_is_served),
 		TEST(a_policy_is_merged_checked_and_outlived_by_its_pools),

@@ -190,6 +190,47 @@ a_command_has_no_place_among_calls(void **state)
 	knit_policy_free(own);
 }
 
+/* What would do nothing is no setting. */
+static void
+a_call_is_refused_what_only_a_command_has(void **state)
+{
+	struct knit_policy *own = policy_of("basic.so");
+	struct knit_pool *p = module_pool(own, 1);
+
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		struct knit_job *job = call("echo", KNIT_TEXT, "on", 2);
+		const char *word;
+		int rc;
+
+		rc = i == 0   ? knit_job_set_env(job, "A", "b")
+		     : i == 1 ? knit_job_set_cwd(job, "/tmp")
+		     : i == 2 ? knit_job_set_stdin(job, "x", 1)
+		     : i == 3 ? knit_job_add_file(job, "x", 0644, "x", 1)
+		     : i == 4 ? knit_job_collect(job, "*")
+			      : knit_job_set_limit(job, KNIT_LIMIT_MEMORY, 1 << 20);
+		word = i == 0	? "environment"
+		       : i == 1 ? "cwd"
+		       : i == 2 ? "stdin"
+		       : i == 3 ? "file"
+		       : i == 4 ? "collect"
+				: "memory";
+		assert_int_equal(rc, -1);
+		REFUSED(knit_pool_submit(p, job, &err), KNIT_E_USAGE, word);
+		assert_non_null(strstr(err.text, "of a command only"));
+		knit_job_free(job);
+	}
+	for (int i = KNIT_LIMIT_QUEUE_MS; i <= KNIT_LIMIT_GRACE_MS; i++) {
+		struct knit_job *job = call("echo", KNIT_TEXT, "on", 2);
+
+		assert_int_equal(knit_job_set_limit(job, (enum knit_limit)i, 1000), 0);
+		assert_int_equal(knit_job_set_limit(job, KNIT_LIMIT_CPU_MS, 1000), 0);
+		knit_job_free(job);
+	}
+	assert_int_equal(knit_pool_close(p), 0);
+	knit_policy_free(own);
+}
+
 static bool
 has_said(void *ctx)
 {
@@ -262,6 +303,7 @@ main(void)
 		TEST(calls_from_one_place_go_to_who_is_idle),
 		TEST(an_error_comes_with_its_causes_and_a_crash_as_a_signal),
 		TEST(a_command_has_no_place_among_calls),
+		TEST(a_call_is_refused_what_only_a_command_has),
 		TEST(what_a_module_prints_is_handed_on),
 		TEST(threads_call_at_one_time),
 	};
