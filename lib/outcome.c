@@ -227,12 +227,10 @@ kn_lib_outcome_fill(struct kn_lib_outcome *l, struct kn_outcome *from)
 void
 kn_lib_outcome_passed(struct kn_lib_outcome *l, const struct kn_task *t)
 {
-	uint64_t out = l->own.out.total, err = l->own.err.total;
-
 	if (t->stdio != KN_STDIO_RELAY)
 		return;
-	l->o.passed = out < t->limits.stdout_bytes ? out : t->limits.stdout_bytes;
-	l->o.passed_err = err < t->limits.stderr_bytes ? err : t->limits.stderr_bytes;
+	l->o.passed = l->own.out.passed;
+	l->o.passed_err = l->own.err.passed;
 }
 
 struct kn_outcome *

@@ -55,6 +55,7 @@ struct kn_io {
 	int in_fd, out_fd, err_fd; /* -1: none or ended; a pty's master is out_fd */
 	uint64_t in_at;		   /* CAPTURE: bytes of stdin written so far */
 	uint64_t relayed[2];	   /* RELAY: bytes that came on stdout, stderr */
+	uint64_t handed[2];	   /* and those of them that the caller's took */
 	struct kn_cap cap_out, cap_err;
 };
 

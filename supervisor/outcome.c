@@ -176,6 +176,8 @@ kn_outcome_answer(struct kn_entry *e)
 	if (t->stdio == KN_STDIO_RELAY) {
 		o.out.total = e->io.relayed[0];
 		o.err.total = e->io.relayed[1];
+		o.out.passed = e->io.handed[0];
+		o.err.passed = e->io.handed[1];
 		o.out.truncated = o.out.total > t->limits.stdout_bytes;
 		o.err.truncated = o.err.total > t->limits.stderr_bytes;
 	}

@@ -328,6 +328,7 @@ pump_out(struct kn_relay *r, int i)
 		}
 		c->at += (size_t)n;
 		c->n -= (size_t)n;
+		r->e->io.handed[i] += (uint64_t)n;
 	}
 }
 

@@ -332,6 +332,7 @@ kn_stream_reset(struct kn_entry *e)
 	kn_cap_fini(&e->io.cap_err);
 	e->io.in_at = 0;
 	e->io.relayed[0] = e->io.relayed[1] = 0;
+	e->io.handed[0] = e->io.handed[1] = 0;
 	e->over = e->broken = NULL;
 	e->end_for = KN_CAUSE_NONE;
 }

@@ -110,9 +110,10 @@ const char *kn_verdict_name(enum kn_verdict v); /* "soft-timeout" */
 /* A captured stream: head and tail kept when cut, the rest counted. */
 struct kn_capture {
 	char *bytes;
-	size_t n;	/* what is kept; NUL-terminated for convenience */
-	size_t head_n;	/* when cut: bytes[0..head_n) is the head, the rest the tail */
-	uint64_t total; /* bytes the task wrote */
+	size_t n;	 /* what is kept; NUL-terminated for convenience */
+	size_t head_n;	 /* when cut: bytes[0..head_n) is the head, the rest the tail */
+	uint64_t total;	 /* bytes the task wrote */
+	uint64_t passed; /* KN_STDIO_RELAY: those that were handed on */
 	bool truncated;
 };
 struct kn_outcome_file {

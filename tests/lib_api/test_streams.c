@@ -1,6 +1,8 @@
 /* tests/lib_api/test_streams.c: a job whose streams are its caller's; signals to what a
  * job runs; and what a pool tells of itself.
  */
+#include <sys/ioctl.h>
+
 #include "api.h"
 
 #include <fcntl.h>
@@ -132,6 +134,40 @@ a_cap_that_was_asked_for_cuts(void **state)
 	assert_int_equal(knit_job_outcome(job)->passed, 4);
 	assert_int_equal(knit_job_outcome(job)->out.total, 11);
 	assert_true(knit_job_outcome(job)->out.truncated);
+	knit_job_free(job);
+	knit_pool_close(pool);
+}
+
+static struct knit_pool *watched;
+
+static bool
+is_full(void *ctx)
+{
+	int n = 0;
+
+	return knit_pool_dispatch(watched, NULL) >= 0 &&
+	       ioctl(*(int *)ctx, FIONREAD, &n) == 0 && n == 4096;
+}
+
+static void
+what_nobody_took_is_not_counted_as_handed_on(void **state)
+{
+	struct knit_pool *pool = watched = one_worker(0, -1, -1);
+	struct knit_job *job = sh("head -c 300000 /dev/zero");
+	int out[2], null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	(void)state;
+	make_pipe(out);
+	assert_int_equal(fcntl(out[1], F_SETPIPE_SZ, 4096), 4096);
+	knit_job_set_streams(job, -1, out[1], null);
+	submit(pool, job);
+	assert_true(comes(is_full, &out[0]));
+	close(out[0]);
+	finish(job);
+	assert_int_equal(knit_job_outcome(job)->passed, 4096);
+	assert_true(knit_job_outcome(job)->out.total > 4096);
+	close(out[1]);
+	close(null);
 	knit_job_free(job);
 	knit_pool_close(pool);
 }
@@ -435,6 +471,7 @@ main(void)
 		TEST(streams_are_handed_on),
 		TEST(each_job_has_its_own_input),
 		TEST(a_cap_that_was_asked_for_cuts),
+		TEST(what_nobody_took_is_not_counted_as_handed_on),
 		TEST(a_reader_that_goes_costs_its_job_only),
 		TEST(signals_reach_what_runs),
 		TEST(a_terminal_is_the_process_s_own),
