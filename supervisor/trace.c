@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ipc/call.h"
+#include "ipc/err.h"
 #include "ipc/fd.h"
 #include "supervisor/egress_tally.h"
 
@@ -40,13 +42,22 @@ put(struct kn_trace *t, const char *fmt, ...)
 		t->n += (unsigned)n;
 }
 
-/* A JSON string body, cut at a whole character where it is too long. */
+/* A JSON string body, cut at a whole character where it is too long. libknit's callers
+ * name jobs by any bytes: those that are not UTF-8 are written out, as in result lines.
+ */
 static const char *
 escape(char dst[ID_MAX], const char *src)
 {
 	static const char hex[] = "0123456789abcdef";
 	const unsigned char *s = (const unsigned char *)(src ? src : "");
+	char clean[ID_MAX];
 	int n = 0;
+
+	if (src && !kn_value_check(KN_TYPE_TEXT, src, strlen(src))) {
+		kn_err_printable(
+		    clean, sizeof clean, src, (int)strnlen(src, sizeof clean));
+		s = (const unsigned char *)clean;
+	}
 
 	for (; *s; s++) {
 		if (n + 10 > ID_MAX && (*s & 0xc0) != 0x80)

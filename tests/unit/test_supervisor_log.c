@@ -124,8 +124,10 @@ a_trace_is_one_json_array(void **state)
 		kn_trace_ran(&t, id, (int)(i % 2), 2000 + i, 5000 + i, "ok");
 	}
 	kn_trace_instant(&t, "taken back", "x", 1, 9000);
+	kn_trace_instant(&t, "odd", "\xff\xc3\xa9\xed\xa0\x80", 1, 9000); /* no UTF-8 */
 	assert_int_equal(kn_trace_close(&t), 0);
 	text = content(fd);
+	assert_non_null(strstr(text, "odd \\\\xff\xc3\xa9\\\\xed\\\\xa0\\\\x80"));
 	j = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 	assert_true(json_is_array(j));
 	json_array_foreach(j, i, ev)
