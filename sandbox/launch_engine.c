@@ -183,6 +183,7 @@ note(const struct kn_launcher *l, uint32_t w, struct kn_err *e)
 	x->noted = fd >= 0;
 	if (fd < 0 || write(fd, text, (size_t)n) != n)
 		return kn_err_sys(e, KN_EK_HOST, "write %s", path);
+	kn_oci_remove_stamp(path);
 	return 0;
 }
 

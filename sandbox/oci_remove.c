@@ -65,15 +65,28 @@ ask(const char *const argv[], uint64_t deadline, bool *out_said)
 	return status == 0 ? 0 : -1;
 }
 
-/* Also where the note is gone: somebody else has seen to it. */
+void
+kn_oci_remove_stamp(const char *note)
+{
+	uint64_t ns = kn_clock_now();
+	struct timespec now = { (time_t)(ns / KN_S_NS), (long)(ns % KN_S_NS) };
+	const struct timespec both[2] = { now, now };
+
+	(void)utimensat(AT_FDCWD, note, both, 0);
+}
+
+/* Also where the note is gone: somebody else has seen to it. What was stamped later
+ * than now was so before the machine began anew, and the daemon with it. */
 static bool
 is_late(const char *note)
 {
-	struct timespec now;
+	uint64_t now = kn_clock_now(), then;
 	struct stat st;
 
-	return stat(note, &st) < 0 || clock_gettime(CLOCK_REALTIME, &now) < 0 ||
-	       now.tv_sec - st.st_mtim.tv_sec > MAKE_S;
+	if (stat(note, &st) < 0)
+		return true;
+	then = (uint64_t)st.st_mtim.tv_sec * KN_S_NS + (uint64_t)st.st_mtim.tv_nsec;
+	return then > now || now - then > MAKE_S * KN_S_NS;
 }
 
 /* That there is none is believed of a list only, of all but what was asked for: `rm`
@@ -133,7 +146,7 @@ static void __attribute__((noreturn)) run(const struct kn_oci_removal *r)
 	if (client.fd >= 0) {
 		poll(&client, 1, CLIENT_MS);
 		/* Until now it may have asked for it. */
-		utimensat(AT_FDCWD, r->note, NULL, 0);
+		kn_oci_remove_stamp(r->note);
 	}
 	kn_fd_close(&client.fd);
 	/* podman's client makes it itself. */

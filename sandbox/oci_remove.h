@@ -25,6 +25,8 @@ struct kn_oci_removal {
 			 -1: it is dead */
 	bool settled; /* none can come any more: it was there, or was refused */
 };
+/* A note's time is that of the clock that nobody can set: once when it is made. */
+void kn_oci_remove_stamp(const char *note);
 /* Begin to. Nobody has to wait for it: it is nobody's child that is waited for, and
  * holds no descriptor of ours. 0, or -1: no process could be started. */
 int kn_oci_remove(const struct kn_oci_removal *r);

@@ -142,7 +142,9 @@ def build(shown, writable, hidden):
     sh("ok", "limits as they are told", "cut -c1-60 /proc/self/limits | grep -v -e processes -e pending",
        limits=limit(stack="1M", nofile=100, fsize="1M", core=0))
     # ---- walls ----
-    py("ok", "no network", TRY + "import socket\nfor f in 2,10,1,16,17,40: t(socket.socket,f,1)\nt(socket.socketpair)")
+    py("ok", "no network", TRY + "import socket\nfor f in 2,10,16,17,40: t(socket.socket,f,1)\nt(socket.socketpair)")
+    py("ok", "no socket with a path", TRY + "import socket\nt(socket.socket,1,1)",
+       direct="no rule allows it there")
     py("ok", "refused calls", SYS + "for n in %s: print(sc(n,0,0,0,0,0))" % [NR[n] for n in sorted(NR) if n != "shmget"])
     py("ok", "no power", "for l in open('/proc/self/status'):\n if l[:3] in ('Cap','NoN') or l[:8]=='Seccomp:': print(l.strip())",
        direct_user="only who has privileges can take them from CapBnd, which no_new_privs makes useless")
