@@ -23,7 +23,7 @@
  * work for all. Nothing of the process is changed: no signal's handler, disposition or
  * SIGCHLD, no limit (unless asked for), no directory, no environment, no stream of it.
  *
- * Functions of type int return 0 or what is said, and -1 with *e filled; e may be NULL.
+ * Functions of type int return 0 or what is said, or -1 with *e filled; e may be NULL.
  */
 #ifndef KNIT_POOL_H
 #define KNIT_POOL_H
@@ -155,13 +155,11 @@ enum knit_limit { /* may only be tighter than the policy's */
 /* All that is given to a job is copied. What a setter refuses (-1) it also remembers,
  * and knit_pool_submit() says it: the results of setters may be ignored. */
 struct knit_job *knit_job_command(const char *const *argv); /* NULL-terminated */
-/* A task of the policy's module (/pool/kind "module"); its argument is null unless set.
- */
+/* A task of the policy's module (/pool/kind "module"); argument: null unless set. */
 struct knit_job *knit_job_call(const char *name);
 int knit_job_set_id(struct knit_job *job, const char *id); /* for messages and traces */
-/* Of commands: environment, directory, standard input, files in and out. A call has
- * none of its own and is refused them, as it is all limits but times and CPU_MS. */
-/* Besides what the policy gives. value NULL: not there. */
+/* Of commands only, as are limits but times and CPU_MS: down to knit_job_collect().
+ * A variable besides those of the policy; value NULL: it is not there. */
 int knit_job_set_env(struct knit_job *job, const char *name, const char *value);
 int knit_job_set_cwd(struct knit_job *job, const char *path); /* inside; else /task */
 int knit_job_set_stdin(struct knit_job *job, const void *bytes, size_t n);
