@@ -272,8 +272,8 @@ kn_book_ask(const struct kn_book *b, const struct kn_ask *q, struct kn_answer *o
 	say_when(&f, out->when, sizeof out->when);
 	say_by(b, &f, out);
 	if (kn_ftable_decide(&b->watched, d.arch, (uint32_t)d.nr, args) != out->ret)
-		out->why = "Where no cgroup counts a task's memory: refused with "
-			   "ENOSYS, unless a rule names it.";
+		out->why = "Where no cgroup counts a task's memory: refused, "
+			   "unless a rule names it.";
 	if (kn_filter_unasked(q->abi, q->nr))
 		out->why = "Newer kernels ask no filter about it, and answer by "
 			   "themselves: a task gains nothing.";

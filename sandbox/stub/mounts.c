@@ -21,9 +21,6 @@
 
 static const char *const covers[] = { "/tmp", "/dev/shm", "/task", "/proc" };
 enum { COVER_N = sizeof covers / sizeof covers[0] };
-/* Never read to its end; and what mappings of it may take. */
-#define ZEROS_BYTES (INT64_C(1) << 62)
-#define ZEROS_ROOM (64 * 1024)
 
 int
 kn_mounts_template(enum kn_boot_step *out_step)
@@ -122,46 +119,15 @@ kn_mounts_keep_links(const struct kn_boot *b, const char **out_at)
 	return 0;
 }
 
-/* On the empty /tmp of the launcher, which each cell covers. */
-static int
-mount_zeros(void)
-{
-	static const char at[] = "/tmp/zero";
-	int fd, r;
-
-	fd = kn_sys_openat(AT_FDCWD, at, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
-	if (fd < 0)
-		return fd;
-	r = (int)KN_SYS2(SYS_fchmod, fd, 0444);
-	if (r == 0)
-		r = (int)KN_SYS2(SYS_ftruncate, fd, ZEROS_BYTES);
-	kn_sys_close(fd);
-	if (r == 0)
-		r = kn_sys_mount(at, "/dev/zero", NULL, MS_BIND, NULL);
-	if (r == 0)
-		r = kn_sys_mount(NULL, "/dev/zero", NULL,
-		    MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
-		    NULL);
-	return r;
-}
-
 int
 kn_mounts_zeros(void)
 {
 	struct stat st;
-	char opts[KN_MOUNT_OPTS];
-	int r = kn_sys_stat(AT_FDCWD, "/dev/zero", &st, AT_SYMLINK_NOFOLLOW), u;
+	int r = kn_sys_stat(AT_FDCWD, "/dev/zero", &st, AT_SYMLINK_NOFOLLOW);
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	kn_mounts_opts(opts, ZEROS_ROOM, 2, "0700");
-	r = kn_sys_mount(
-	    "tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, opts);
-	if (r < 0)
-		return r;
-	r = mount_zeros();
-	u = (int)KN_SYS2(SYS_umount2, "/tmp", 2 /* MNT_DETACH */);
-	return r < 0 ? r : u;
+	return kn_sys_mount("/dev/full", "/dev/zero", NULL, MS_BIND, NULL);
 }
 
 static bool

@@ -40,9 +40,8 @@ int kn_mounts_check(const struct kn_boot *b, const char **out_at);
 /* In the template: links that stay as they are, each mounted upon itself. */
 int kn_mounts_keep_links(const struct kn_boot *b, const char **out_at);
 /* In the template, where memory is watched: for /dev/zero, of which a shared mapping is
- * memory that belongs to no process, a file that reads as zeros and has no end in
- * sight. It cannot be written to; what is mapped of it is there as far as a small
- * bound. 0 where there is none. */
+ * memory that belongs to no process, the device /dev/full: zeros without end, which
+ * cannot be mapped, and is full when written to. 0 where there is none. */
 int kn_mounts_zeros(void);
 /* Whether every bind is a regular file: a folder may hold the socket of somebody
  * outside, and who is sent a descriptor through it keeps that when the task is gone. */

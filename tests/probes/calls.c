@@ -181,11 +181,19 @@ main(int argc, char **argv)
 	int real = argc > 1 && strcmp(argv[1], "real") == 0;
 	enum abi abi = NATIVE;
 	long a[6] = { 0 };
+	char name[] = "/tmp/calls.XXXXXX";
+	int file;
 
 	signal(SIGHUP, SIG_IGN);
 	sigaction(SIGALRM, &(const struct sigaction){ .sa_handler = give_up }, NULL);
+	/* (memory that is shared without a file is refused where it is watched) */
+	file = mkstemp(name);
+	unlink(name);
+	if (ftruncate(file, (off_t)((LAST + 2) * sizeof *result)) < 0)
+		return 2;
 	result = mmap(NULL, (LAST + 2) * sizeof *result, PROT_READ | PROT_WRITE,
-	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	    MAP_SHARED, file, 0);
+	close(file);
 	if (result == MAP_FAILED || argc < 2)
 		return 2;
 	at = &result[LAST + 1];
