@@ -100,7 +100,8 @@ remove_it(const struct kn_oci_removal *r, bool settled)
 		podman ? "--time=0" : r->id, podman ? r->id : NULL, NULL };
 	const char *const list[] = { r->program, "ps", "--all", "--quiet", "--filter",
 		filter, NULL };
-	uint64_t deadline = kn_clock_after_ms(kn_clock_now(), KN_OCI_REMOVE_MS);
+	uint64_t deadline =
+	    kn_clock_after_ms(kn_clock_now(), KN_OCI_REMOVE_MS - CLIENT_MS);
 
 	if (snprintf(filter, sizeof filter, "name=%s$", r->id) >= (int)sizeof filter)
 		return;
