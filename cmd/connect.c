@@ -221,6 +221,21 @@ talk(struct connection *c, struct kn_err *e)
 	return e->kind == KN_EK_NONE ? 0 : -1;
 }
 
+/* Before the server is asked for anything: it may be long in coming. */
+static int
+make_line(struct connection *c, struct kn_err *e)
+{
+	char *input;
+	size_t n;
+
+	if (kn_connect_input(c->r, &input, &n, e) < 0)
+		return -1;
+	c->out.p = kn_connect_line(&c->r->opt, input, n, &c->out.n, e);
+	c->out.cap = c->out.n;
+	free(input);
+	return c->out.p ? 0 : -1;
+}
+
 static int
 go(struct connection *c)
 {
@@ -229,16 +244,12 @@ go(struct connection *c)
 
 	c->single = !c->r->opt.tasks;
 	sigaction(SIGPIPE, &ignore, NULL);
+	if (c->single && make_line(c, &e) < 0)
+		return kn_say_error(&c->r->voice, &e);
 	c->fd = kn_opt_reach("--connect", c->r->opt.connect, 0, &e);
 	if (c->fd < 0)
 		return kn_say_error(&c->r->voice, &e);
-	if (c->single) {
-		c->out.p = kn_connect_line(&c->r->opt, &c->out.n, &e);
-		c->out.cap = c->out.n;
-	} else if (open_tasks(c, &e) < 0) {
-		return kn_say_error(&c->r->voice, &e);
-	}
-	if (c->single && !c->out.p)
+	if (!c->single && open_tasks(c, &e) < 0)
 		return kn_say_error(&c->r->voice, &e);
 	if (talk(c, &e) < 0)
 		return e.msg[0] ? kn_say_error(&c->r->voice, &e) : KN_EXIT_OURS;

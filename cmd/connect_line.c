@@ -12,6 +12,7 @@
 #include "ipc/err.h"
 #include "ipc/fd.h"
 #include "supervisor/base64.h"
+#include "supervisor/task_line.h"
 #include "supervisor/value_json.h"
 
 /* ---- the task ---- */
@@ -42,8 +43,21 @@ argument(const char *text)
 	return v ? v : json_string(text);
 }
 
+/* Base64, since it need not be text. */
+static int
+set_input(json_t *task, const char *input, size_t n)
+{
+	char *code = kn_base64_encode(input, n);
+	int rc = code ? json_object_set_new(task, "stdin_b64", json_string_nocheck(code))
+		      : -1;
+
+	free(code);
+	return rc;
+}
+
 char *
-kn_connect_line(const struct kn_run_opts *o, size_t *out_n, struct kn_err *e)
+kn_connect_line(const struct kn_run_opts *o, const char *input, size_t input_n,
+    size_t *out_n, struct kn_err *e)
 {
 	json_t *task = json_pack("{s:s}", "id", "command");
 	char *line = NULL;
@@ -55,6 +69,11 @@ kn_connect_line(const struct kn_run_opts *o, size_t *out_n, struct kn_err *e)
 			rc = json_object_set_new(task, "value", argument(o->input));
 	} else if (task) {
 		rc = json_object_set_new(task, "argv", words(o->argv));
+		if (rc == 0 && input_n > 0 && set_input(task, input, input_n) < 0) {
+			json_decref(task);
+			kn_err_set(e, KN_EK_HOST, "--connect: out of memory");
+			return NULL;
+		}
 	}
 	if (rc == 0)
 		line = kn_report_line(json_incref(task), JSON_COMPACT, out_n);
@@ -64,7 +83,13 @@ kn_connect_line(const struct kn_run_opts *o, size_t *out_n, struct kn_err *e)
 		kn_err_hint(e, "a task line has texts only: see knit-tasks(5)");
 		return NULL;
 	}
-	return line;
+	if (*out_n <= KN_LINE_BYTES_MAX)
+		return line;
+	free(line);
+	kn_err_set(e, KN_EK_USAGE,
+	    "--connect: the command and its input are more than a task line may be");
+	kn_err_hint(e, "a task line has 16 MiB at most: see knit-tasks(5)");
+	return NULL;
 }
 
 /* ---- how many answers there must be ----

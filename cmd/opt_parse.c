@@ -139,7 +139,6 @@ static int
 conflict_connect(const struct kn_run_opts *o, struct kn_err *e)
 {
 	const char *ours = o->src_n	   ? o->src[0].label
-			   : o->stdin_path ? "--stdin"
 			   : o->out_dir	   ? "--out-dir"
 			   : o->collect_n  ? "--collect"
 			   : o->keep_dir   ? "--keep"

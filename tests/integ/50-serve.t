@@ -19,6 +19,24 @@ ks run --connect "$S" -- sh -c 'echo out; echo err >&2; exit 5'
 is "$rc $(out) $(err)" "5 out err" "a command by way of the server: its streams and its status"
 ks run --connect "$S" -- head -c 4 /dev/zero
 is "$rc $(od -An -tx1 <"$T/out" | tr -d ' ')" "0 00000000" "bytes that are no text"
+printf 'a\0b\377' | "$KS" run --connect "$S" -- cat >"$T/back" 2>&1
+is "$(od -An -tx1 <"$T/back" | tr -d ' ')" 610062ff "the caller's standard input, byte for byte"
+echo "of a file" >"$T/stdin"
+ks run --connect "$S" --stdin "$T/stdin" -- cat
+is "$rc $(out)" "0 of a file" "--stdin"
+(sleep 4) | "$KS" run --connect "$S" -- echo late >"$T/out" 2>"$T/err"
+is "$(out)" late "input that ends late is waited for"
+one_clear_line 'waiting for the end of standard input' "and said"
+ks run --connect "$S" --stdin "$T" -- cat
+is $rc 125 "a directory as standard input: refused"
+head -c 13000000 /dev/zero >"$T/stdin"
+ks run --connect "$S" --stdin "$T/stdin" -- wc -c
+is $rc 125 "more than a task line holds: refused"
+one_clear_line 'more than 12582912 bytes' "and said"
+head -c 12000000 /dev/zero >"$T/stdin"
+ks run --connect "$S" --stdin "$T/stdin" -- wc -c
+is "$rc $(out)" "0 12000000" "what fits arrives"
+rm "$T/stdin"
 ks run --connect "$S" -- no-such-command
 is $rc 127 "a command that is not found: 127"
 like "$(err)" '^hint: .*PATH inside.*serve --ro-bind' "and what can be done about it is said here too"
