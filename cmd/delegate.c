@@ -33,8 +33,9 @@ static const char guard[] = "KNIT_DELEGATED";
 enum { TRY_MS = 20000, SAID_MAX = 2048, HEAD_MAX = 8 };
 
 static const char no_systemd[] =
-    "it asks systemd for a cgroup; without systemd start as root, or accept less: "
-    "--set '/allow_degraded=[\"cgroup.memory\",\"cgroup.pids\",\"cgroup.cpu\"]'";
+    "it asks systemd for a cgroup; without systemd start as root, or accept less, as "
+    "the last option: --set "
+    "'/allow_degraded=[\"cgroup.memory\",\"cgroup.pids\",\"cgroup.cpu\"]'";
 static const char as_root[] =
     "root needs no systemd to make cgroups: leave --delegate out";
 static const char no_session[] =

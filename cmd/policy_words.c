@@ -334,8 +334,12 @@ amounts(struct words *w)
 	else
 		say(w, "%s are kept;", bytes(t->stdout_bytes, room));
 	if (t->stdout_bytes != UINT64_MAX)
-		say(w, w->p->output_kill ? "a task that writes more is ended."
-					 : "the rest is dropped.");
+		say(w, w->p->output_kill ? "a task that writes more is ended; "
+					   "of a single command all is passed "
+					   "on, unless you name a limit."
+					 : "the rest is dropped; of a single "
+					   "command it is passed on, unless you "
+					   "name a limit.");
 }
 
 static void

@@ -115,6 +115,15 @@ kn_cgroup_dir_orphan(const char *name)
 	return is_dead(pid, start);
 }
 
+bool
+kn_cgroup_dir_sibling(const char *name, size_t n, const char *own)
+{
+	const size_t id_end = sizeof "knit-" - 1 + 32;
+
+	return n > id_end && strlen(own) == n && strncmp(name, "knit-", 5) == 0 &&
+	       memcmp(name + id_end, own + id_end, n - id_end) == 0;
+}
+
 /* What somebody mounted below is not a group of ours, whatever files it has: neither
  * would the numbers in its "cgroup.procs" be of processes of ours. */
 int

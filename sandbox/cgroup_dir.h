@@ -20,6 +20,9 @@ int kn_cgroup_dir_name(const uint8_t pool_id[16], char *buf, size_t n);
 unsigned long long kn_cgroup_dir_start_time(long pid);
 /* Whether name is one of ours whose owner is dead. */
 bool kn_cgroup_dir_orphan(const char *name);
+/* Whether the first n bytes of name are a name of a pool of the process that own is of:
+ * all but the pool's id is the same. */
+bool kn_cgroup_dir_sibling(const char *name, size_t n, const char *own);
 
 int kn_cgroup_dir_open(int parent_fd, const char *name); /* or -1, errno */
 /* Make one that its owner may use, whatever the caller's umask is; 0, or -1 with errno.

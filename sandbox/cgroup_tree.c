@@ -41,20 +41,17 @@ has_word(const char *text, const char *word)
 	return false;
 }
 
-/* The part of dir that is the leaf another pool of this process stepped into: all but
- * the pool's id is as in our name. NULL: it is none. */
+/* The part of dir that is the leaf another pool of this process stepped into. NULL: it
+ * is none. */
 static const char *
 leaf_of_ours(const char *dir, const char *name)
 {
-	const size_t id_end = sizeof "knit-" - 1 + 32, n = strlen(name);
 	const char *last = strrchr(dir, '/');
+	const size_t n = strlen(name);
 
-	if (!last || strlen(last + 1) != n + 4 || n <= id_end)
+	if (!last || strlen(++last) != n + 4)
 		return NULL;
-	last++;
-	return strncmp(last, "knit-", 5) == 0 &&
-		       memcmp(last + id_end, name + id_end, n - id_end) == 0 &&
-		       strcmp(last + n, "-sup") == 0
+	return kn_cgroup_dir_sibling(last, n, name) && strcmp(last + n, "-sup") == 0
 		   ? last
 		   : NULL;
 }

@@ -7,7 +7,6 @@
  * each that refuses the rest of the list.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "ipc/err.h"
 #include "sandbox/filter_int.h"

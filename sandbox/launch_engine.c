@@ -344,8 +344,7 @@ kn_engine_left(const char *place)
 	DIR *d = pool != NULL ? opendir(place) : NULL;
 
 	while (d != NULL && (de = readdir(d)) != NULL)
-		if (strncmp(de->d_name, KN_PLACE_NOTE, sizeof(KN_PLACE_NOTE) - 1) ==
-			0 &&
+		if (kn_place_is_note(de->d_name) &&
 		    snprintf(path, sizeof(path), "%s/%s", place, de->d_name) <
 			(int)sizeof(path))
 			remove_noted(path, pool + 1);

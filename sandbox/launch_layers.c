@@ -146,7 +146,8 @@ look(enum kn_layer l, const struct kn_policy *p, const struct kn_host *h,
 	return x;
 }
 
-#define accept_less "; or accept less: --set '/allow_degraded=[\"%s\"]'"
+#define accept_less \
+	"; or accept less, as the last option: --set '/allow_degraded=[\"%s\"]'"
 
 /* Something weaker can stand in for these (sandbox/policy_items.c reads the same). */
 static bool

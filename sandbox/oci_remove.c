@@ -128,7 +128,7 @@ static void __attribute__((noreturn)) run(const struct kn_oci_removal *r)
 {
 	const struct sigaction normal = { .sa_handler = SIG_DFL };
 	struct pollfd client = { .fd = -1, .events = POLLIN };
-	int null = open("/dev/null", O_RDWR);
+	int null = fcntl(open("/dev/null", O_RDWR), F_DUPFD, CLIENT_FD + 1);
 	sigset_t all;
 
 	sigfillset(&all);
@@ -136,10 +136,11 @@ static void __attribute__((noreturn)) run(const struct kn_oci_removal *r)
 	sigaction(SIGCHLD, &normal, NULL); /* a program that we are in may ignore it */
 	prctl(PR_SET_NAME, "knit-remover", 0, 0, 0);
 	setsid();
+	if (r->client >=
+	    0) /* first: a host may have 0 to 2 closed, and it be one of them */
+		client.fd = dup2(r->client, CLIENT_FD);
 	for (int i = 0; i < CLIENT_FD; i++)
 		dup2(null, i);
-	if (r->client >= 0)
-		client.fd = dup2(r->client, CLIENT_FD);
 	if (chdir("/") < 0 ||
 	    syscall(
 		SYS_close_range, client.fd < 0 ? CLIENT_FD : CLIENT_FD + 1, ~0u, 0) < 0)

@@ -99,8 +99,8 @@ kn_place_open(const uint8_t pool_id[16], char *path, size_t n, struct kn_err *e)
 	return -1;
 }
 
-static bool
-is_note(const char *name)
+bool
+kn_place_is_note(const char *name)
 {
 	return strncmp(name, KN_PLACE_NOTE, sizeof KN_PLACE_NOTE - 1) == 0;
 }
@@ -122,7 +122,7 @@ empty_fd(int fd_own, dev_t dev, int depth, bool notes)
 
 		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
 			continue;
-		if (notes && is_note(de->d_name))
+		if (notes && kn_place_is_note(de->d_name))
 			continue;
 		if (unlinkat(dirfd(d), de->d_name, 0) == 0)
 			continue;
@@ -159,7 +159,7 @@ kn_place_empty(const char *path)
 	return empty(path, false);
 }
 
-/* The base of a place, without the last slash. */
+/* The folder that a place is in, without the last slash. */
 static int
 base_of(const char *path, char *base, size_t n)
 {
@@ -223,18 +223,6 @@ kn_place_done(const char *note)
 	}
 }
 
-/* Whether a place is of the process that `own` is of: all but the pool's id is the
- * same. */
-static bool
-is_sibling(const char *name, const char *own)
-{
-	const size_t id_end = sizeof "knit-" - 1 + 32;
-
-	return strlen(own) > id_end && strlen(name) > id_end &&
-	       strncmp(name, "knit-", 5) == 0 &&
-	       strcmp(name + id_end, own + id_end) == 0;
-}
-
 /* What a place has: notes, or anything else. */
 static void
 look(int base_fd, const char *name, bool *out_notes, bool *out_others)
@@ -249,7 +237,7 @@ look(int base_fd, const char *name, bool *out_notes, bool *out_others)
 		return;
 	}
 	while ((de = readdir(d)) != NULL)
-		if (is_note(de->d_name))
+		if (kn_place_is_note(de->d_name))
 			*out_notes = true;
 		else if (de->d_name[0] != '.')
 			*out_others = true;
@@ -269,7 +257,8 @@ kn_place_rest(const char *path, bool dead)
 		return rest;
 	own++;
 	while (rest != KN_PLACE_REST_SHARED && (de = readdir(d)) != NULL) {
-		bool ours = is_sibling(de->d_name, own), notes, others;
+		bool ours = kn_cgroup_dir_sibling(de->d_name, strlen(de->d_name), own),
+		     notes, others;
 
 		if (!ours && !(dead && kn_cgroup_dir_orphan(de->d_name)))
 			continue;

@@ -23,6 +23,8 @@
 
 struct kn_err;
 
+bool kn_place_is_note(const char *name);
+
 /* Make it; path: absolute. */
 int kn_place_open(const uint8_t pool_id[16], char *path, size_t n, struct kn_err *e);
 /* Remove it with all that is in it, and the base if nothing else is there. "": nothing

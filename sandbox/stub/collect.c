@@ -11,7 +11,6 @@
 
 #include "ipc/blob.h"
 #include "ipc/err.h"
-#include "ipc/fd.h"
 #include "ipc/glob.h"
 #include "sandbox/stub/files.h"
 #include "sandbox/stub/overlay.h"

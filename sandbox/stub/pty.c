@@ -1,7 +1,6 @@
 /* sandbox/stub/pty.c: a terminal for a task, from the devpts inside the sandbox: no
  * name or number of the caller's terminal is seen inside. Without namespaces from the
  * machine's, whose own ptmx is often closed to all. */
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
 

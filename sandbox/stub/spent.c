@@ -6,8 +6,6 @@
 
 #include "ipc/clock.h"
 #include "sandbox/stub/look.h"
-#include "sandbox/stub/sys.h"
-#include "sandbox/stub/text.h"
 
 enum {
 	TICK_HZ = 100, /* USER_HZ, the same on every machine we know */

@@ -109,7 +109,7 @@ like "$(out | tr -s ' \n' ' ')" "profile says which .*docker-20.10.json" "explai
 ks policy explain judge
 at_most "$(out | wc -l)" 30 "explain judge: one screen"
 for w in "512 MiB" "10 seconds of the processor" "ended after 15 seconds" "Network *None" "At most 64" \
-	"33 end who tries: ptrace" "/task (32 MiB" "4 MiB are kept; a task that writes more is ended"; do
+	"33 end who tries: ptrace" "/task (32 MiB" "4 MiB are kept; a task that writes more is ended; of a single command all is passed on"; do
 	like "$(out | tr -s ' \n' ' ')" "$(printf %s "$w" | sed 's/(/[(]/')" "explain judge: $w"
 done
 ks policy explain --set /network/mode=host --set '/limits/task/memory=3M' --set '/filesystem/mounts=[{"bind":"/srv","mode":"rw"}]'
