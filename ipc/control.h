@@ -147,8 +147,8 @@ enum kn_boot_fd {
 	KN_BOOT_FD_MEM_PEAK, /* read-write: v1 memory.max_usage_in_bytes (write resets);
 				v2 memory.peak (a write resets it for this descriptor)
 			      */
-	KN_BOOT_FD_MEM_EVENTS, /* read: "oom_kill N" line: v1 memory.oom_control, v2
-				  memory.events */
+	KN_BOOT_FD_MEM_EVENTS, /* read: "oom_kill N" line (v2 also "oom N"): v1
+				  memory.oom_control, v2 memory.events */
 	KN_BOOT_FD_CPU_USAGE,  /* read: v1 cpuacct.usage (ns), v2 cpu.stat ("usage_usec
 				  N") */
 	KN_BOOT_FD_PIDS_MAX,   /* read-write */

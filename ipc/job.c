@@ -263,6 +263,7 @@ kn_job_result_encode(const struct kn_job_result *r, void *buf, size_t cap)
 	kn_blob_u64(&w, r->memory_peak);
 	kn_blob_u64(&w, r->pids_peak);
 	kn_blob_u32(&w, r->oom_kills);
+	kn_blob_u32(&w, r->oom_outside);
 	kn_blob_u32(&w, r->file_n);
 	return w.n;
 }
@@ -313,6 +314,8 @@ bad_field(const struct kn_job_result *r, uint32_t cause, uint32_t step)
 		return "memory_peak";
 	if (r->pids_peak > AMOUNT_MAX)
 		return "pids_peak";
+	if (r->oom_outside > (r->oom_kills > 0))
+		return "oom_outside";
 	return NULL;
 }
 
@@ -338,6 +341,7 @@ kn_job_result_decode(
 	res.memory_peak = kn_blob_get_u64(&r);
 	res.pids_peak = kn_blob_get_u64(&r);
 	res.oom_kills = kn_blob_get_u32(&r);
+	res.oom_outside = kn_blob_get_u32(&r);
 	res.file_n = kn_blob_get_u32(&r);
 	if (!kn_blob_done(&r))
 		field = "length";

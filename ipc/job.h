@@ -103,6 +103,7 @@ struct kn_job_result {
 	uint64_t memory_peak;	     /* bytes of the cell's cgroup; 0: not known */
 	uint64_t pids_peak;	     /* 0: not known */
 	uint32_t oom_kills;	     /* during this task */
+	uint32_t oom_outside;	     /* 1: and no limit of its own was met */
 	uint32_t file_n; /* descriptors and refusals sent in FILES messages */
 };
 enum { KN_JOB_RESULT_MAX = KN_INLINE_MAX }; /* a result always fits inline */

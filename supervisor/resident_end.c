@@ -90,7 +90,7 @@ take_end(struct kn_wk *w, struct kn_entry *e, uint64_t ended_ns)
 	e->result.user_us = e->result.system_us =
 	    0; /* the resident's, not the call's */
 	if (!is_end_by_memory(w))
-		e->result.oom_kills = 0;
+		e->result.oom_kills = e->result.oom_outside = 0;
 	e->has_result = e->died = true;
 }
 
@@ -162,6 +162,12 @@ kn_resident_explain(struct kn_wk *w, struct kn_err *e)
 		kn_err_set(e, KN_EK_LAUNCH, "the module's process: %s%s%s: %s",
 		    kn_exec_step_name(r->end.step), r->end.detail[0] ? ": " : "",
 		    r->end.detail, strerror((int)r->end.sys));
+	else if (r->end.oom_outside)
+		kn_err_set(e, KN_EK_LAUNCH,
+		    "%s: killed for want of memory while it was loaded: the machine, "
+		    "or a "
+		    "control group around us, had none left",
+		    file);
 	else if (r->end.oom_kills)
 		kn_err_set(e, KN_EK_LAUNCH,
 		    "%s: loading it took more than its memory limit", file);

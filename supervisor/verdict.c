@@ -102,7 +102,11 @@ say_memory(const struct kn_verdict_in *in, struct kn_outcome *o)
 {
 	char buf[32];
 
-	if (in->limits->memory)
+	if (in->result->oom_outside)
+		say(o, KN_V_INTERNAL,
+		    "killed for want of memory, though not at a limit of its own: the "
+		    "machine, or a control group around us, had none left");
+	else if (in->limits->memory)
 		say(o, KN_V_MEMORY,
 		    "used more than its memory limit of %s "
 		    "(/limits/task/memory)",

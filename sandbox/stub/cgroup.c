@@ -13,6 +13,7 @@ enum {
 	/* The kernel sums its statistics up when a processor's part has changed by this
 	 * much (64 pages). */
 	STAT_LAG_BYTES = 64 * 4096,
+	OOM_SLACK_BYTES = 1 << 20, /* of a limit: that much may have been free */
 };
 #define NO_LIMIT UINT64_MAX
 
@@ -174,12 +175,26 @@ cpu_now(const struct kn_cg *g)
 }
 
 static uint32_t
-oom_now(const struct kn_cg *g)
+event_now(const struct kn_cg *g, const char *key)
 {
 	uint64_t v = 0;
 
-	(void)read_number(g->fd[KN_BOOT_FD_MEM_EVENTS], "oom_kill ", &v);
+	(void)read_number(g->fd[KN_BOOT_FD_MEM_EVENTS], key, &v);
 	return (uint32_t)v;
+}
+
+/* Whether a kill for want of memory may have been for our own limit. Of v2 the kernel
+ * says so: "oom" counts only what met the limit of this group, "oom_kill" those of a
+ * group around it and of the machine too. Of v1 the peak says that it was not, where
+ * there is no swap: the kernel kills when a few pages do not fit. */
+static bool
+met_own_limit(const struct kn_cg *g, uint64_t peak)
+{
+	if (g->v2_mem)
+		return event_now(g, "oom ") != g->met0;
+	if (g->limit == NO_LIMIT)
+		return false;
+	return !peak || sum(peak, OOM_SLACK_BYTES) >= g->limit;
 }
 
 static void
@@ -193,7 +208,8 @@ note_counters(struct kn_cg *g)
 	g->peak0 = g->pids_peak0 = 0;
 	(void)read_number(peak, NULL, &g->peak0);
 	(void)read_number(g->fd[KN_BOOT_FD_PIDS_PEAK], NULL, &g->pids_peak0);
-	g->oom0 = oom_now(g);
+	g->oom0 = event_now(g, "oom_kill ");
+	g->met0 = event_now(g, "oom ");
 	if (kn_cg_counts_cpu(g)) {
 		g->cpu0_ns = cpu_now(g);
 		g->own0_ns = kn_sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -278,10 +294,11 @@ kn_cg_end(struct kn_cg *g, struct kn_job_result *r)
 	if (read_number(g->fd[KN_BOOT_FD_PIDS_PEAK], NULL, &pids) &&
 	    pids > g->pids_peak0 && pids > g->pids_overhead)
 		r->pids_peak = pids - g->pids_overhead;
-	r->oom_kills = oom_now(g) - g->oom0;
+	r->oom_kills = event_now(g, "oom_kill ") - g->oom0;
+	r->oom_outside = r->oom_kills && !met_own_limit(g, peak);
 	/* What earlier tasks had left in the page cache, and the kernel gave up for
 	 * this one, is missing above: but who met its limit had all of it. */
-	if (r->oom_kills && r->memory_peak && g->limit != NO_LIMIT &&
+	if (r->oom_kills && !r->oom_outside && r->memory_peak && g->limit != NO_LIMIT &&
 	    g->limit > g->mem_overhead && peak >= g->limit - g->mem_overhead &&
 	    r->memory_peak < g->limit - g->mem_overhead)
 		r->memory_peak = g->limit - g->mem_overhead;

@@ -22,7 +22,7 @@ struct kn_cg {
 	/* at the start of the task */
 	bool peak_reset;
 	uint64_t peak0, pids_peak0, cpu0_ns, own0_ns;
-	uint32_t oom0;
+	uint32_t oom0, met0; /* kills; v2: limits that were met */
 	/* after it */
 	uint64_t grew;	      /* bytes by which the charge rose */
 	uint64_t shmem_rest;  /* shared memory that is charged between tasks */
@@ -52,7 +52,7 @@ bool kn_cg_at_rest(const struct kn_cg *g);
  * took. */
 void kn_cg_add_unwaited(
     const struct kn_cg *g, struct kn_job_result *r, uint64_t init_cpu_ns);
-/* After the cell is gone: memory_peak, pids_peak, oom_kills of *r. */
+/* After the cell is gone: memory_peak, pids_peak, oom_kills, oom_outside of *r. */
 void kn_cg_end(struct kn_cg *g, struct kn_job_result *r);
 
 #endif

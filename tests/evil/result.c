@@ -92,6 +92,7 @@ RESULT(files_many, r->file_n = UINT32_MAX)
 RESULT(huge, r->begun_ns = 0; r->ended_ns = UINT64_MAX; r->user_us = UINT64_MAX;
        r->system_us = UINT64_MAX; r->max_rss = UINT64_MAX; r->memory_peak = UINT64_MAX;
        r->pids_peak = UINT64_MAX; r->oom_kills = UINT32_MAX)
+RESULT(outside, r->oom_outside = 1)
 RESULT(errno, r->step = KN_EXEC_CELL; r->sys = UINT32_MAX)
 /* Of its own task it may say so; it costs that task and no other. */
 RESULT(hard, r->cause = KN_CAUSE_HARD)
@@ -125,6 +126,7 @@ const struct evil_lie evil_result_lies[] = {
 	{ "result-files", EVIL_SERVE, tell_result_files },
 	{ "result-files-many", EVIL_SERVE, tell_result_files_many },
 	{ "result-huge", EVIL_SERVE, tell_result_huge },
+	{ "result-outside", EVIL_SERVE, tell_result_outside },
 	{ "result-errno", EVIL_SERVE, tell_result_errno },
 	{ "result-other-cause", EVIL_SERVE, tell_result_hard },
 	{ "result-cancelled", EVIL_SERVE, tell_result_cancelled },

@@ -110,6 +110,7 @@ LIES = {
     "result-files": (r"field=result\.file_n", LOST),
     "result-files-many": (r"field=result\.file_n", LOST),
     "result-huge": ("field=", LOST),
+    "result-outside": ("field=oom_outside", LOST),
     "result-errno": ("field=sys", LOST),
     "result-other-cause": ("", ("timeout",)),
     "result-cancelled": (r"field=(result|stub)\.cause", LOST),

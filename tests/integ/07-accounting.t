@@ -88,6 +88,25 @@ else
 	not_here "memory verdicts need a cgroup; without one see 01-exit-codes.t"
 fi
 
+# Who is killed for what others had is not told that it was over a limit (cgroup v2: see
+# tests/lab/20-cgroup2.t).
+around=/sys/fs/cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)/knit-test-$$
+if [ -n "$root" ] && [ -d "${around%/*}" ] && mkdir "$around"; then
+	echo 150M >"$around/memory.limit_in_bytes"
+	hog_within() { # LIMIT
+		watched sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$around" \
+		    "$KS" run --memory "$1" --report "$T/report" -- python3 -S -c 'x = bytearray(300 << 20)'
+	}
+	hog_within 400M
+	is "$rc $(verdict)" "125 internal" "killed for want of memory in a group around: no limit of the task's"
+	one_clear_line 'not at a limit of its own' "and said"
+	hog_within 50M
+	is "$rc $(verdict)" "137 memory" "its own limit within such a group: memory"
+	rmdir "$around"
+else
+	echo "# no cgroup v1 for memory that we may make"
+fi
+
 # What no cgroup counts is not had by leaving it in no account: of children whose end is
 # ignored the kernel keeps none, and what is shared and unmapped is in no process.
 slow=${KNIT_SLOW:-1}

@@ -59,6 +59,12 @@ is "$rc $(verdict)" "137 memory" "alone in a group: --memory is enforced"
 is "$(cat "$g/cgroup.subtree_control")" "" "alone in a group: controllers are off again"
 in_group sh -c 'umask 0777; exec "$0" run --memory 64M -- echo it runs' "$KS"
 is "$rc $(out)" "0 it runs" "alone in a group: whatever the umask is"
+echo 150M >"$g/memory.max"
+in_group "$KS" run --memory 600M --report "$T/report" -- python3 -S -c "$hog"
+is "$rc $(verdict)" "125 internal" "killed for what the group around may have: no limit of the task's"
+like "$(err)" 'not at a limit of its own' "and said"
+in_group "$KS" run --memory 64M --report "$T/report" -- python3 -S -c "$hog"
+is "$rc $(verdict)" "137 memory" "its own limit within such a group: memory"
 ungroup "alone in a group"
 
 # ---- a share of the processors, for two who want all ----

@@ -295,6 +295,7 @@ ended(void)
 	r.memory_peak = 4;
 	r.pids_peak = 5;
 	r.oom_kills = 6;
+	r.oom_outside = 1;
 	r.file_n = 7;
 	set_detail(&r, "main.c");
 	return r;
@@ -375,6 +376,12 @@ a_result_out_of_range_is_refused_by_field(void **state)
 	r = ended();
 	r.step = KN_EXEC_STEP_N;
 	refused(&r, "step");
+	r = ended();
+	r.oom_outside = 2;
+	refused(&r, "oom_outside");
+	r = ended();
+	r.oom_kills = 0;
+	refused(&r, "oom_outside");
 	r = ended();
 	r.sys = 4096;
 	refused(&r, "sys");

@@ -173,6 +173,43 @@ who_met_the_limit_had_all_of_it(void **state)
 	assert_int_equal(r.memory_peak, 34000); /* more is told as it is */
 }
 
+/* One kill in a worker whose limit is 64 MiB. */
+static uint32_t
+outside(unsigned flags, const char *after, const char *peak)
+{
+	struct kn_boot b = boot(flags);
+	struct kn_job_limits l = { .memory = 64 << 20 };
+	struct kn_job_result r = { 0 };
+	const char *what = NULL;
+	struct kn_cg g;
+
+	b.worker_mem = 0;
+	kn_cg_init(&g, &b, fd);
+	play(KN_BOOT_FD_MEM_EVENTS, "max 3\noom 1\noom_kill 1\noom_group_kill 0\n");
+	assert_int_equal(kn_cg_begin(&g, &l, &what), 0);
+	play(KN_BOOT_FD_MEM_EVENTS, after);
+	play(KN_BOOT_FD_MEM_PEAK, peak);
+	kn_cg_end(&g, &r);
+	assert_int_equal(r.oom_kills, 1);
+	return r.oom_outside;
+}
+
+static void
+a_kill_at_no_limit_of_ours_is_told_apart(void **state)
+{
+	(void)state;
+	assert_int_equal(
+	    outside(KN_BOOT_CGROUP_V2_MEM, "max 9\noom 2\noom_kill 2\n", "67000000"),
+	    0);
+	assert_int_equal(
+	    outside(KN_BOOT_CGROUP_V2_MEM, "max 3\noom 1\noom_kill 2\n", "30000000"),
+	    1);
+	assert_int_equal(outside(0, "under_oom 0\noom_kill 2\n", "67100000"), 0);
+	assert_int_equal(outside(0, "under_oom 0\noom_kill 2\n", "30000000"), 1);
+	/* The peak cannot be had: a limit stands, and most kills are for limits. */
+	assert_int_equal(outside(0, "under_oom 0\noom_kill 2\n", ""), 0);
+}
+
 static void
 what_is_not_counted_here_reads_as_unknown(void **state)
 {
@@ -208,6 +245,7 @@ main(void)
 		T(a_refused_limit_is_an_error_with_its_name),
 		T(figures_are_those_since_the_start),
 		T(who_met_the_limit_had_all_of_it),
+		T(a_kill_at_no_limit_of_ours_is_told_apart),
 		T(what_is_not_counted_here_reads_as_unknown),
 	};
 
