@@ -54,6 +54,7 @@ static const char help_text[] =
     "  --json                 one JSON document in place of the table\n"
     "  --only M2,M3           these measures only\n"
     "  --rounds N             rounds of each, 1 to 50; 5 without it\n"
+    "  --image NAME           M12 of a worker by docker too, in this image\n"
     "  --quick                one small round of each: does it run?\n"
     "  --delegate             ask systemd for a cgroup, and measure in that\n"
     "  --help                 this text\n\n"
@@ -119,13 +120,20 @@ static int
 parse_value(struct kn_bench *b, int argc, char **argv, int *i, bool *out_rounds,
     struct kn_err *e)
 {
-	static const char *const names[] = { "json", "only", "rounds", "quick",
+	static const char *const names[] = { "json", "only", "rounds", "quick", "image",
 		"delegate", "help", NULL };
 	const char *v = NULL;
 	int rc = kn_opt_take("bench", "--only", argc, argv, i, &v, e);
 
 	if (rc > 0)
 		return parse_only(b, v, e);
+	if (rc == 0)
+		rc = kn_opt_take("bench", "--image", argc, argv, i, &b->image, e);
+	if (rc > 0 && !*b->image)
+		return kn_opt_refuse(e, "as docker names it: debian:bookworm-slim",
+		    "--image: the name is empty");
+	if (rc > 0)
+		return 0;
 	if (rc == 0)
 		rc = kn_opt_take("bench", "--rounds", argc, argv, i, &v, e);
 	if (rc == 0)
@@ -153,6 +161,9 @@ parse(struct kn_bench *b, int argc, char **argv, struct asked *out, struct kn_er
 		else if (parse_value(b, argc, argv, &i, &rounds, e) < 0)
 			return -1;
 	}
+	if (b->image && !kn_bench_wants(b, 12))
+		return kn_opt_refuse(e, "leave it out, or add M12 to --only",
+		    "--image: it is for M12, which --only leaves out");
 	if (b->quick && !rounds)
 		b->rounds = 1;
 	return 0;

@@ -64,7 +64,8 @@ struct kn_bench {
 	/* asked for */
 	bool json, quick;
 	unsigned rounds;
-	uint32_t only; /* 1 << number of the measure */
+	uint32_t only;	   /* 1 << number of the measure */
+	const char *image; /* of docker's worker; NULL: none is measured */
 	/* the world */
 	char exe[64];  /* of this program, for exec from any child of ours */
 	sigset_t mask; /* as it was at the start, for what we run */
@@ -168,9 +169,10 @@ int kn_bench_child_tasks(struct kn_bench_child *c, const char *argv, unsigned fr
     unsigned n, uint32_t *out_workers, struct kn_err *e);
 /* End its input, await it. Accepts one that never started. */
 int kn_bench_child_end(struct kn_bench_child *c, struct kn_err *e);
-/* One command with debug lines; what it says on stderr goes to out. */
-int kn_bench_child_lifecycle(
-    struct kn_bench *b, const char *launcher, char *out, size_t n, struct kn_err *e);
+/* One command with debug lines, in that image unless it is NULL; what it says on stderr
+ * goes to out. */
+int kn_bench_child_lifecycle(struct kn_bench *b, const char *launcher,
+    const char *image, char *out, size_t n, struct kn_err *e);
 
 /* ---- looking at processes (bench_proc.c) ---- */
 

@@ -174,17 +174,37 @@ kn_bench_child_end(struct kn_bench_child *c, struct kn_err *e)
 	return rc;
 }
 
-int
-kn_bench_child_lifecycle(
-    struct kn_bench *b, const char *launcher, char *out, size_t n, struct kn_err *e)
+/* With what it said of it, which is its last word but for a hint. */
+static int
+failed(const char *text, struct kn_err *e)
 {
-	const char *const argv[] = { "knit-sandbox", "run", "--launcher", launcher,
+	static const char said[] = "knit-sandbox: ";
+	const char *why = NULL;
+
+	for (const char *p = text; p && (p = strstr(p, said)); p += sizeof said - 1)
+		why = p + sizeof said - 1;
+	return kn_err_set(e, KN_EK_TASK, "run -- /bin/true failed%s%.*s",
+	    why ? ": " : "", why ? (int)strcspn(why, "\n") : 0, why ? why : "");
+}
+
+int
+kn_bench_child_lifecycle(struct kn_bench *b, const char *launcher, const char *image,
+    char *out, size_t n, struct kn_err *e)
+{
+	char set[300];
+	const char *const plain[] = { "knit-sandbox", "run", "--launcher", launcher,
 		"--debug", "lifecycle", "--", "/bin/true", NULL };
+	const char *const in_image[] = { "knit-sandbox", "run", "--launcher", launcher,
+		"--set", set, "--debug", "lifecycle", "--", "/bin/true", NULL };
+	const char *const *argv = image ? in_image : plain;
 	KN_OWN_FD int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int p[2], pid, st, rc;
 	char *text = NULL;
 	size_t text_n = 0;
 
+	if (snprintf(set, sizeof set, "/launcher/image=%s", image ? image : "") >=
+	    (int)sizeof set)
+		return kn_err_set(e, KN_EK_USAGE, "--image: too long a name");
 	if (null_fd < 0 || pipe2(p, O_CLOEXEC) < 0)
 		return kn_err_sys(e, KN_EK_HOST, "prepare a run");
 	rc = start(b, argv, (const int[]){ null_fd, null_fd, p[1] }, &pid, e);
@@ -193,7 +213,7 @@ kn_bench_child_lifecycle(
 		rc = kn_fd_read_all(p[0], 1 << 20, &text, &text_n, e);
 		kn_fd_close(&p[0]);
 		if (reap(pid, &st) < 0 || st != 0)
-			rc = kn_err_set(e, KN_EK_TASK, "run -- /bin/true failed");
+			rc = failed(text, e);
 	}
 	kn_fd_close(&p[0]);
 	if (rc == 0)
