@@ -11,15 +11,16 @@
 
 /* ---- connect_input.c ---- */
 
-/* What goes to a command as its standard input: all of --stdin or of the caller's, waited
- * for, and said so; nothing for a call, or of a terminal. *out is fresh, or NULL where
- * there is none. */
-int kn_connect_input(const struct kn_run *r, char **out, size_t *out_n, struct kn_err *e);
+/* What goes to a command as its standard input: all of --stdin or of the caller's,
+ * waited for, and said so; nothing for a call, or of a terminal. *out is fresh, or NULL
+ * where there is none. */
+int kn_connect_input(
+    const struct kn_run *r, char **out, size_t *out_n, struct kn_err *e);
 
 /* ---- connect_line.c ---- */
 
-/* The task line of the command or call that the options name, with that input; fresh, NULL
- * with e. */
+/* The task line of the command or call that the options name, with that input; fresh,
+ * NULL with e. */
 char *kn_connect_line(const struct kn_run_opts *o, const char *input, size_t input_n,
     size_t *out_n, struct kn_err *e);
 

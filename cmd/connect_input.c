@@ -1,5 +1,5 @@
-/* cmd/connect_input.c: run --connect: the standard input of a command, which goes to the
- * server within its task line, so all of it is read first.
+/* cmd/connect_input.c: run --connect: the standard input of a command, which goes to
+ * the server within its task line, so all of it is read first.
  */
 #include <poll.h>
 #include <sys/stat.h>
@@ -9,10 +9,9 @@
 #include "cmd/connect.h"
 #include "ipc/err.h"
 #include "ipc/fd.h"
-#include "supervisor/task_line.h"
 
 enum {
-	INPUT_MAX = KN_LINE_BYTES_MAX / 4 * 3, /* as base64 it fills a line */
+	INPUT_MAX = KNIT_LINE_BYTES_MAX / 4 * 3, /* as base64 it fills a line */
 	TELL_MS = 2000, /* of silence, after which we say what we wait for */
 };
 
@@ -40,8 +39,8 @@ kn_connect_input(const struct kn_run *r, char **out, size_t *out_n, struct kn_er
 	if (file >= 0)
 		p.fd = file;
 	if (fstat(p.fd, &st) == 0 && S_ISDIR(st.st_mode))
-		return kn_opt_refuse(e, "give it a file, or </dev/null",
-		    "%s is a directory", name);
+		return kn_opt_refuse(
+		    e, "give it a file, or </dev/null", "%s is a directory", name);
 	if (poll(&p, 1, TELL_MS) == 0 && !r->voice.quiet)
 		kn_say(&r->voice,
 		    "waiting for the end of %s, which goes to the server with the "

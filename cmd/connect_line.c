@@ -12,7 +12,6 @@
 #include "ipc/err.h"
 #include "ipc/fd.h"
 #include "supervisor/base64.h"
-#include "supervisor/task_line.h"
 #include "supervisor/value_json.h"
 
 /* ---- the task ---- */
@@ -48,8 +47,9 @@ static int
 set_input(json_t *task, const char *input, size_t n)
 {
 	char *code = kn_base64_encode(input, n);
-	int rc = code ? json_object_set_new(task, "stdin_b64", json_string_nocheck(code))
-		      : -1;
+	int rc = code
+		     ? json_object_set_new(task, "stdin_b64", json_string_nocheck(code))
+		     : -1;
 
 	free(code);
 	return rc;
@@ -83,7 +83,7 @@ kn_connect_line(const struct kn_run_opts *o, const char *input, size_t input_n,
 		kn_err_hint(e, "a task line has texts only: see knit-tasks(5)");
 		return NULL;
 	}
-	if (*out_n <= KN_LINE_BYTES_MAX)
+	if (*out_n <= KNIT_LINE_BYTES_MAX)
 		return line;
 	free(line);
 	kn_err_set(e, KN_EK_USAGE,

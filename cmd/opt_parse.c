@@ -138,19 +138,19 @@ conflict_call(const struct kn_run_opts *o, struct kn_err *e)
 static int
 conflict_connect(const struct kn_run_opts *o, struct kn_err *e)
 {
-	const char *ours = o->src_n	   ? o->src[0].label
-			   : o->out_dir	   ? "--out-dir"
-			   : o->collect_n  ? "--collect"
-			   : o->keep_dir   ? "--keep"
-			   : o->report	   ? "--report"
-			   : o->trace	   ? "--trace"
-			   : o->workdir	   ? "--workdir"
-			   : o->debug	   ? "--debug"
-			   : o->ordered	   ? "--ordered"
-			   : o->fail_fast  ? "--fail-fast"
-			   : o->delegate   ? "--delegate"
-			   : o->dry_run	   ? "--dry-run"
-					   : NULL;
+	const char *ours = o->src_n	  ? o->src[0].label
+			   : o->out_dir	  ? "--out-dir"
+			   : o->collect_n ? "--collect"
+			   : o->keep_dir  ? "--keep"
+			   : o->report	  ? "--report"
+			   : o->trace	  ? "--trace"
+			   : o->workdir	  ? "--workdir"
+			   : o->debug	  ? "--debug"
+			   : o->ordered	  ? "--ordered"
+			   : o->fail_fast ? "--fail-fast"
+			   : o->delegate  ? "--delegate"
+			   : o->dry_run	  ? "--dry-run"
+					  : NULL;
 
 	if (!o->connect)
 		return 0;

@@ -9,6 +9,7 @@
 #ifndef KN_SUPERVISOR_TASK_LINE_H
 #define KN_SUPERVISOR_TASK_LINE_H
 
+#include <knit/pool.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,9 +19,9 @@ struct kn_policy;
 struct kn_task;
 
 enum {
-	KN_LINE_ID_MAX = 255,	      /* bytes of an id */
-	KN_LINE_FD_FILES_MAX = 60,    /* files by "path" and "from" of one task */
-	KN_LINE_BYTES_MAX = 16 << 20, /* of one line */
+	KN_LINE_ID_MAX = 255,	   /* bytes of an id */
+	KN_LINE_FD_FILES_MAX = 60, /* files by "path" and "from" of one task */
+	KN_LINE_BYTES_MAX = KNIT_LINE_BYTES_MAX,
 	KN_LINE_AFTER_MAX = 4096,
 	KN_LINE_FILES_MAX = 4096,
 };

@@ -22,7 +22,6 @@
  * several pools. There is no thread inside: who waits or dispatches does the pool's
  * work for all. Nothing of the process is changed: no signal's handler, disposition or
  * SIGCHLD, no limit (unless asked for), no directory, no environment, no stream of it.
- *
  * Functions of type int return 0 or what is said, or -1 with *e filled; e may be NULL.
  */
 #ifndef KNIT_POOL_H
@@ -462,6 +461,7 @@ int knit_batch_open(struct knit_pool *pool, const struct knit_batch_options *o,
     struct knit_batch **out, struct knit_error *e);
 /* 1: more lines are welcome. */
 int knit_batch_wants(const struct knit_batch *batch);
+enum { KNIT_LINE_BYTES_MAX = 16 << 20 }; /* a longer one is answered as invalid */
 /* n bytes of lines, wherever they are cut. */
 int knit_batch_feed(
     struct knit_batch *batch, const void *bytes, size_t n, struct knit_error *e);
