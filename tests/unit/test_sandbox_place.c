@@ -58,6 +58,7 @@ nothing(const char *dir)
 static void
 notes_of_the_dead_count_for_who_has_swept(void **state)
 {
+	enum kn_place_rest before;
 	char place[256], dead[320];
 	struct stat st;
 
@@ -67,6 +68,8 @@ notes_of_the_dead_count_for_who_has_swept(void **state)
 	open_place(3, place, sizeof place);
 	(void)kn_place_sweep(place, nothing); /* of a test that was aborted */
 	kn_place_done(join(place, "left-w0-1"));
+	/* Root's places are the machine's, and an engine out of reach leaves notes. */
+	before = kn_place_rest(place, true);
 	assert_int_equal(stat("/proc/self/ns/pid", &st), 0);
 	snprintf(dead, sizeof dead, "%.*s/knit-%032d-%d-1-%llu",
 	    (int)(strrchr(place, '/') - place), place, 8, getpid(),
@@ -80,7 +83,7 @@ notes_of_the_dead_count_for_who_has_swept(void **state)
 	assert_int_equal(kn_place_rest(place, false), KN_PLACE_REST_NONE);
 	kn_place_done(join(dead, "left-w0-1"));
 	assert_int_equal(lstat(dead, &st), -1);
-	assert_int_equal(kn_place_rest(place, true), KN_PLACE_REST_NONE);
+	assert_int_equal(kn_place_rest(place, true), before);
 	kn_place_close(place);
 	scratch_remove(top);
 }
