@@ -221,7 +221,6 @@ talk(struct connection *c, struct kn_err *e)
 	return e->kind == KN_EK_NONE ? 0 : -1;
 }
 
-/* Before the server is asked for anything: it may be long in coming. */
 static int
 make_line(struct connection *c, struct kn_err *e)
 {
@@ -244,10 +243,8 @@ go(struct connection *c)
 
 	c->single = !c->r->opt.tasks;
 	sigaction(SIGPIPE, &ignore, NULL);
-	if (c->single && make_line(c, &e) < 0)
-		return kn_say_error(&c->r->voice, &e);
 	c->fd = kn_opt_reach("--connect", c->r->opt.connect, 0, &e);
-	if (c->fd < 0)
+	if (c->fd < 0 || (c->single && make_line(c, &e) < 0))
 		return kn_say_error(&c->r->voice, &e);
 	if (!c->single && open_tasks(c, &e) < 0)
 		return kn_say_error(&c->r->voice, &e);

@@ -174,6 +174,7 @@ enum kn_boot_flag {
 	KN_BOOT_NO_TCP = 1 << 8,  /* with DIRECT: Landlock refuses TCP */
 	KN_BOOT_OWN_UID = 1 << 9, /* with DIRECT: nobody else has the worker's uid */
 	KN_BOOT_NEST = 1 << 10, /* in a container of a runtime (sandbox/stub/nest.h) */
+	KN_BOOT_SWAP = 1 << 11, /* memory may be swapped, which no peak of v1 counts */
 };
 
 /* A bind that the supervisor resolved to a descriptor once: the stub checks that what

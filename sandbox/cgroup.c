@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "ipc/clock.h"
@@ -381,6 +382,8 @@ int
 kn_cgroup_boot_fds(struct kn_cgroup *g, uint32_t w, int fds[KN_BOOT_FD_N],
     uint32_t *has, uint32_t *flags, struct kn_err *e)
 {
+	struct sysinfo machine;
+
 	for (int i = KN_BOOT_FD_MEM_LIMIT; i < KN_BOOT_FD_N; i++)
 		fds[i] = -1;
 	for (size_t i = 0; i < sizeof(boot_files) / sizeof(boot_files[0]); i++) {
@@ -409,6 +412,8 @@ kn_cgroup_boot_fds(struct kn_cgroup *g, uint32_t w, int fds[KN_BOOT_FD_N],
 		if (g->tree[t].v2 && f->ctl == KN_CTL_CPU)
 			*flags |= KN_BOOT_CGROUP_V2_CPU;
 	}
+	if (sysinfo(&machine) < 0 || machine.totalswap > 0)
+		*flags |= KN_BOOT_SWAP;
 	return 0;
 }
 

@@ -1,9 +1,10 @@
 /* supervisor/verdict.c: result -> verdict, see verdict.h.
  *
- * Order of precedence, and why: memory first, since the kernel's out-of-memory kill
- * happened whatever came after it; then the cause that was recorded before a kill was
- * sent; then limits that the task overran although it ended by itself (over the limit
- * is never "ok"); only then how it ended.
+ * Order of precedence, and why: a memory limit first, since the kernel's out-of-memory
+ * kill happened whatever came after it; then the cause that was recorded before a kill
+ * was sent; then limits that the task overran although it ended by itself (over the
+ * limit is never "ok"); then memory that was missing around it, for which its end
+ * cannot be relied on; only then how it ended.
  */
 #include "supervisor/verdict.h"
 
@@ -102,11 +103,7 @@ say_memory(const struct kn_verdict_in *in, struct kn_outcome *o)
 {
 	char buf[32];
 
-	if (in->result->oom_outside)
-		say(o, KN_V_INTERNAL,
-		    "killed for want of memory, though not at a limit of its own: the "
-		    "machine, or a control group around us, had none left");
-	else if (in->limits->memory)
+	if (in->limits->memory)
 		say(o, KN_V_MEMORY,
 		    "used more than its memory limit of %s "
 		    "(/limits/task/memory)",
@@ -115,6 +112,15 @@ say_memory(const struct kn_verdict_in *in, struct kn_outcome *o)
 		say(o, KN_V_MEMORY,
 		    "killed for want of memory in the worker "
 		    "(/limits/worker/memory)");
+}
+
+/* Its end may be what that made of it, or not: its own process may live on. */
+static void
+say_outside(struct kn_outcome *o)
+{
+	say(o, KN_V_INTERNAL,
+	    "a process of it was killed for want of memory, though at no limit of its "
+	    "own: the machine, or a control group around us, had none left");
 }
 
 static void
@@ -350,7 +356,7 @@ by_result(const struct kn_verdict_in *in, struct kn_outcome *o)
 		else
 			o->exit_code = WEXITSTATUS(r->wait_status);
 	}
-	if (r->oom_kills) {
+	if (r->oom_kills && !r->oom_outside) {
 		say_memory(in, o);
 		return;
 	}
@@ -360,11 +366,13 @@ by_result(const struct kn_verdict_in *in, struct kn_outcome *o)
 	}
 	if (by_cause(in, o))
 		return;
-	if (r->step != KN_EXEC_STARTED) {
-		not_started(in, o);
+	if (r->step == KN_EXEC_STARTED && by_overrun(in, o))
 		return;
-	}
-	if (!by_overrun(in, o))
+	if (r->oom_outside)
+		say_outside(o);
+	else if (r->step != KN_EXEC_STARTED)
+		not_started(in, o);
+	else
 		own_end(r, o);
 }
 

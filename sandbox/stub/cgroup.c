@@ -24,6 +24,7 @@ kn_cg_init(struct kn_cg *g, const struct kn_boot *b, const int fd[KN_BOOT_FD_N])
 	memcpy(g->fd, fd, sizeof g->fd);
 	g->v2_mem = b->flags & KN_BOOT_CGROUP_V2_MEM;
 	g->v2_cpu = b->flags & KN_BOOT_CGROUP_V2_CPU;
+	g->may_swap = b->flags & KN_BOOT_SWAP;
 	g->mem_overhead = b->mem_overhead;
 	g->worker_mem = b->worker_mem;
 	g->pids_overhead = b->pids_overhead;
@@ -185,8 +186,9 @@ event_now(const struct kn_cg *g, const char *key)
 
 /* Whether a kill for want of memory may have been for our own limit. Of v2 the kernel
  * says so: "oom" counts only what met the limit of this group, "oom_kill" those of a
- * group around it and of the machine too. Of v1 the peak says that it was not, where
- * there is no swap: the kernel kills when a few pages do not fit. */
+ * group around it and of the machine too. Of v1 the peak says that it was not, as the
+ * kernel kills when a few pages do not fit; where there is swap, what a task had
+ * swapped out counts towards the limit, and is in no peak. */
 static bool
 met_own_limit(const struct kn_cg *g, uint64_t peak)
 {
@@ -194,7 +196,7 @@ met_own_limit(const struct kn_cg *g, uint64_t peak)
 		return event_now(g, "oom ") != g->met0;
 	if (g->limit == NO_LIMIT)
 		return false;
-	return !peak || sum(peak, OOM_SLACK_BYTES) >= g->limit;
+	return g->may_swap || !peak || sum(peak, OOM_SLACK_BYTES) >= g->limit;
 }
 
 static void

@@ -14,7 +14,7 @@
 
 struct kn_cg {
 	int fd[KN_BOOT_FD_N]; /* owned for good; -1: this machine has none */
-	bool v2_mem, v2_cpu;
+	bool v2_mem, v2_cpu, may_swap;
 	uint64_t mem_overhead, worker_mem;
 	uint32_t pids_overhead;
 	/* what stands in the files now; 0: not written yet */

@@ -99,7 +99,7 @@ if [ -n "$root" ] && [ -d "${around%/*}" ] && mkdir "$around"; then
 	}
 	hog_within 400M
 	is "$rc $(verdict)" "125 internal" "killed for want of memory in a group around: no limit of the task's"
-	one_clear_line 'not at a limit of its own' "and said"
+	one_clear_line 'at no limit of its own' "and said"
 	hog_within 50M
 	is "$rc $(verdict)" "137 memory" "its own limit within such a group: memory"
 	rmdir "$around"

@@ -24,9 +24,21 @@ is "$(od -An -tx1 <"$T/back" | tr -d ' ')" 610062ff "the caller's standard input
 echo "of a file" >"$T/stdin"
 ks run --connect "$S" --stdin "$T/stdin" -- cat
 is "$rc $(out)" "0 of a file" "--stdin"
-(sleep 4) | "$KS" run --connect "$S" -- echo late >"$T/out" 2>"$T/err"
-is "$(out)" late "input that ends late is waited for"
+(echo early; sleep 4) | "$KS" run --connect "$S" -- cat >"$T/out" 2>"$T/err"
+is "$(out)" early "input that ends late is waited for"
 one_clear_line 'waiting for the end of standard input' "and said"
+watched "$PY" -S -c 'import os, sys
+r, w = os.pipe()
+os.set_blocking(r, False)
+os.dup2(r, 0)
+os.close(r)
+if os.fork() == 0:
+    import time; time.sleep(0.5); os.write(w, b"slow"); os._exit(0)
+os.close(w)
+os.execv(sys.argv[1], sys.argv[1:])' "$KS" run --connect "$S" -- cat
+is "$rc $(out)" "0 slow" "standard input that does not block"
+"$KS" run --connect "$S" -- echo nohup 0>/dev/null >"$T/out" 2>&1
+is "$(out)" nohup "standard input that cannot be read, as of nohup: none"
 ks run --connect "$S" --stdin "$T" -- cat
 is $rc 125 "a directory as standard input: refused"
 head -c 13000000 /dev/zero >"$T/stdin"

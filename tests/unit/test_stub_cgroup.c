@@ -206,6 +206,9 @@ a_kill_at_no_limit_of_ours_is_told_apart(void **state)
 	    1);
 	assert_int_equal(outside(0, "under_oom 0\noom_kill 2\n", "67100000"), 0);
 	assert_int_equal(outside(0, "under_oom 0\noom_kill 2\n", "30000000"), 1);
+	/* What was swapped out counts, and is in no peak. */
+	assert_int_equal(
+	    outside(KN_BOOT_SWAP, "under_oom 0\noom_kill 2\n", "30000000"), 0);
 	/* The peak cannot be had: a limit stands, and most kills are for limits. */
 	assert_int_equal(outside(0, "under_oom 0\noom_kill 2\n", ""), 0);
 }
