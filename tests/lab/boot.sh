@@ -14,6 +14,8 @@ shift 4
 need qemu-system-x86_64 qemu-system-x86
 need mksquashfs squashfs-tools
 kind=${LAB_KIND:-}
+exec 9>"$LAB/lock" # several may be started at once, and one makes what is missing
+flock 9
 root=$(make_sqfs "$suite" $kind)
 scratch=$LAB/scratch${kind:+-$kind}.ext4
 if [ ! -f "$scratch" ]; then
@@ -41,6 +43,7 @@ if [ "$kind" = containers ]; then
 systemd.mask=serial-getty@ttyS0.service systemd.mask=apt-daily.timer \
 systemd.mask=apt-daily-upgrade.timer systemd.journald.forward_to_console=0"
 fi
+exec 9>&-
 monitor=none
 [ -z "${LAB_MONITOR:-}" ] || monitor=unix:$LAB_MONITOR,server=on,wait=off
 extra=${LAB_QEMU:-}
