@@ -1,7 +1,7 @@
 /* tests/unit/test_sandbox_dying.c: a worker that is killed and does not go, as a frozen
  * one, keeps nobody waiting: not the next launch in its place, not the release.
  */
-#include "sandbox_test.h"
+#include "cgroup_test.h"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -77,6 +77,7 @@ next_worker_does_not_wait_for_one_that_will_not_die(void **state)
 	struct kn_cgroup *g = NULL;
 	struct kn_err e = { 0 };
 	int status, fds[KN_CGROUP_TREES_MAX];
+	char name[KN_CGROUP_NAME_MAX];
 	bool can;
 
 	(void)state;
@@ -87,6 +88,8 @@ next_worker_does_not_wait_for_one_that_will_not_die(void **state)
 		kn_cgroup_close(g);
 		return;
 	}
+	assert_int_equal(kn_cgroup_dir_name(test_pool_id, name, sizeof name), 0);
+	assert_true(cgroup_is_there(name));
 	OK(kn_cgroup_prepare(g, 0, 0, 5, &e), e);
 	pid_t pid = start_frozen(g, 0);
 	kn_cgroup_release(g, 0);
@@ -101,7 +104,7 @@ next_worker_does_not_wait_for_one_that_will_not_die(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	kn_cgroup_close(g); /* removes all of it: the parent's directory has gone */
 	assert_int_equal(rmdir(freezer), 0);
-	assert_int_equal(kn_cgroup_sweep(), 0);
+	assert_false(cgroup_is_there(name));
 }
 
 static void
