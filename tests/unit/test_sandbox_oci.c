@@ -484,5 +484,6 @@ main(void)
 		cmocka_unit_test(a_base_that_others_can_write_to_is_not_used),
 	};
 
+	have_own_run();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,7 +68,8 @@ notes_of_the_dead_count_for_who_has_swept(void **state)
 	open_place(3, place, sizeof place);
 	(void)kn_place_sweep(place, nothing); /* of a test that was aborted */
 	kn_place_done(join(place, "left-w0-1"));
-	/* Root's places are the machine's, and an engine out of reach leaves notes. */
+	/* Where no /run of our own was to be had, root's places are the machine's, and
+	 * an engine out of reach leaves notes. */
 	before = kn_place_rest(place, true);
 	assert_int_equal(stat("/proc/self/ns/pid", &st), 0);
 	snprintf(dead, sizeof dead, "%.*s/knit-%032d-%d-1-%llu",
@@ -96,5 +97,6 @@ main(void)
 		cmocka_unit_test(notes_of_the_dead_count_for_who_has_swept),
 	};
 
+	have_own_run();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
