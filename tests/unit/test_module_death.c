@@ -260,7 +260,7 @@ behind_a_long_call_the_others_can_be_taken_back(void **state)
 	const struct resident_opts o = { 0 };
 	uint32_t first, task, gen;
 	uint64_t begun_ns;
-	int64_t ms = 20, more = 300;
+	int64_t ms = 20, more = 600000; /* until it is killed */
 	int back = 0;
 
 	(void)state;

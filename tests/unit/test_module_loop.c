@@ -67,18 +67,20 @@ static void
 results_wait_for_a_supervisor_that_is_behind(void **state)
 {
 	const int64_t size = 3 << 20; /* the area holds 21 of them */
+	uint64_t until = kn_clock_now() + 60 * KN_S_NS;
 	bool violation = false;
 	int owed = 0;
 
 	(void)state;
 	resident_call_i64(&R, 1, "make", 1);
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < 300 || owed <= KN_SLOTS; i++) {
 		struct kn_slot_head h = { .kind = KN_REQ_CALL,
 			.task = R.next,
 			.fn = 1,
 			.type = KN_TYPE_I64,
 			.abort = KN_NO_ABORT };
 
+		assert_true(kn_clock_now() < until);
 		kn_submit_claimed(&R.tx, &R.slice, &violation);
 		if (kn_submit_free(&R.tx, &R.slice) < 0) {
 			poll(NULL, 0, 1); /* it is busy, or waits for us */
@@ -89,7 +91,6 @@ results_wait_for_a_supervisor_that_is_behind(void **state)
 		resident_wake(&R);
 		owed++;
 	}
-	assert_true(owed > KN_SLOTS);
 	for (; owed > 0; owed--) {
 		struct kn_slot_head h;
 
@@ -110,13 +111,14 @@ blocks(void)
 static void
 pages_of_long_results_are_given_back(void **state)
 {
+	const long long before = blocks();
 	struct kn_slot_head h = resident_call_i64(&R, 1, "make", 8 << 20);
 	uint64_t until = kn_clock_now() + 60 * KN_S_NS;
-	long long full = blocks();
 
 	(void)state;
 	assert_int_equal(h.payload_len, 8 << 20);
-	while (blocks() > full - (7 << 20) / 512) {
+	/* 1 MiB is kept. We may be slow, and find them given back already. */
+	while (blocks() > before + (2 << 20) / 512) {
 		assert_true(kn_clock_now() < until);
 		poll(NULL, 0, 10);
 	}
