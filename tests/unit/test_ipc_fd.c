@@ -315,12 +315,12 @@ static void
 closing_a_process_kills_and_reaps_it(void **state)
 {
 	struct kn_proc p = proc_of(wait_for_ever), none = { -1, 0 };
-	pid_t pid = p.pid;
+	KN_OWN_FD int same = fcntl(p.pidfd, F_DUPFD_CLOEXEC, 0);
 
 	(void)state;
 	kn_proc_close(&p);
 	assert_int_equal(p.pidfd, -1);
-	assert_int_equal(kill(pid, 0), -1);
+	assert_int_equal(syscall(SYS_pidfd_send_signal, same, 0, NULL, 0), -1);
 	assert_int_equal(errno, ESRCH); /* not even a zombie */
 	kn_proc_close(&p);
 	kn_proc_close(&none);
