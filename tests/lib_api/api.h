@@ -61,6 +61,13 @@ open_fds(void)
 			fail_msg("no \"%s\" in: %s", word, err.text); \
 	} while (0)
 
+/* Before the pool is opened: a worker that is not let run for a second is not lost. */
+static void
+be_patient(void)
+{
+	OK(knit_policy_set(policy, "/timeouts/claim_ms", "60000", &err));
+}
+
 static struct knit_pool *
 pool_of(unsigned workers, unsigned flags)
 {

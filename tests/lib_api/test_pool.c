@@ -68,6 +68,7 @@ the_thread_that_started_a_worker_may_end(void **state)
 	pthread_t t;
 
 	(void)state;
+	be_patient();
 	shared = pool_of(1, KNIT_POOL_LAZY);
 	for (int i = 0; i < 3; i++) {
 		pthread_create(&t, NULL, one_job, NULL);
