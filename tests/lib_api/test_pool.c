@@ -369,35 +369,6 @@ close_answers_all_that_is_left(void **state)
 	assert_int_equal(cancelled, 199);
 }
 
-static void *
-wait_for_one(void *job)
-{
-	return (void *)(intptr_t)knit_job_wait(job, LONG_MS, NULL);
-}
-
-static void
-close_lets_waiting_threads_go(void **state)
-{
-	struct knit_job *job[3];
-	pthread_t t[3];
-	void *rc;
-
-	(void)state;
-	shared = pool_of(1, 0);
-	for (int i = 0; i < 3; i++) {
-		job[i] = submit(shared, sh("sleep 1000"));
-		pthread_create(&t[i], NULL, wait_for_one, job[i]);
-	}
-	assert_int_equal(knit_job_wait(job[0], 50, &err), 0);
-	assert_int_equal(knit_pool_close(shared), 0);
-	for (int i = 0; i < 3; i++) {
-		pthread_join(t[i], &rc);
-		assert_ptr_equal(rc, (void *)1);
-		is(knit_job_outcome(job[i]), KNIT_CANCELLED);
-		knit_job_free(job[i]);
-	}
-}
-
 static void
 drain_ends_what_was_taken_and_stop_cancels(void **state)
 {
@@ -491,7 +462,6 @@ main(void)
 		TEST(two_pools_at_once),
 		TEST(cancel_in_each_state),
 		TEST(close_answers_all_that_is_left),
-		TEST(close_lets_waiting_threads_go),
 		TEST(drain_ends_what_was_taken_and_stop_cancels),
 		TEST(a_full_pool_says_so),
 		TEST(a_pool_that_cannot_launch_says_why),

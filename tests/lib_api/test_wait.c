@@ -1,5 +1,8 @@
-/* tests/lib_api/test_wait.c: who gets a job when several ask for it. */
+/* tests/lib_api/test_wait.c: who gets a job when several ask for it; who waits at the
+ * end of a pool. */
 #include "api.h"
+
+#include <sys/syscall.h>
 
 static struct knit_pool *pool;
 static struct knit_job *wanted, *got;
@@ -117,6 +120,65 @@ a_callback_is_called_also_of_a_job_that_is_waited_for(void **state)
 	assert_int_equal(knit_pool_close(pool), 0);
 }
 
+static struct knit_job *held[3];
+static pid_t held_by[3];
+
+static void *
+hold_one(void *arg)
+{
+	long i = (long)(intptr_t)arg;
+
+	__atomic_store_n(&held_by[i], (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	return (void *)(intptr_t)knit_job_wait(held[i], LONG_MS, NULL);
+}
+
+/* Who has said who he is, and does not run, waits: in the pool, or for another one of
+ * them, who runs. */
+static bool
+all_sleep(void *ctx)
+{
+	(void)ctx;
+	for (int i = 0; i < 6; i++) { /* twice: one may have been let go since */
+		pid_t tid = __atomic_load_n(&held_by[i % 3], __ATOMIC_ACQUIRE);
+		char path[64], text[256] = "", *end;
+		FILE *f;
+
+		snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)tid);
+		f = tid ? fopen(path, "re") : NULL;
+		if (!f)
+			return false;
+		(void)!fread(text, 1, sizeof text - 1, f);
+		fclose(f);
+		end = strrchr(text, ')');
+		if (!end || strncmp(end, ") S", 3) != 0)
+			return false;
+	}
+	return true;
+}
+
+static void
+close_lets_waiting_threads_go(void **state)
+{
+	pthread_t t[3];
+	void *rc;
+
+	(void)state;
+	pool = pool_of(1, 0);
+	for (long i = 0; i < 3; i++) {
+		held[i] = submit(pool, sh("sleep 1000"));
+		pthread_create(&t[i], NULL, hold_one, (void *)i);
+	}
+	assert_true(comes(all_sleep, NULL));
+	assert_int_equal(knit_job_wait(held[0], 50, &err), 0);
+	assert_int_equal(knit_pool_close(pool), 0);
+	for (int i = 0; i < 3; i++) {
+		pthread_join(t[i], &rc);
+		assert_ptr_equal(rc, (void *)1);
+		is(knit_job_outcome(held[i]), KNIT_CANCELLED);
+		knit_job_free(held[i]);
+	}
+}
+
 int
 main(void)
 {
@@ -124,6 +186,7 @@ main(void)
 		TEST(a_job_that_is_waited_for_comes_to_no_other),
 		TEST(a_wait_in_vain_leaves_the_job_to_others),
 		TEST(a_callback_is_called_also_of_a_job_that_is_waited_for),
+		TEST(close_lets_waiting_threads_go),
 	};
 
 	return cmocka_run_group_tests_name("lib_api wait", tests, NULL, NULL);
