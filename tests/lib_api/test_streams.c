@@ -210,22 +210,27 @@ signals_reach_what_runs(void **state)
 {
 	struct knit_pool *pool = one_worker(0, -1, -1);
 	const struct timespec nap = { 0, 10000000 };
-	struct knit_job *job = sh(
-	    "trap 'echo got; exit 7' USR1; echo up >&2; while :; do sleep 0.05; done");
+	struct knit_job *job =
+	    sh("trap 'echo got; exit 7' USR1; echo up; while :; do sleep 0.05; done");
 	struct knit_job *quick = sh("echo");
 	struct knit_pool_counts c = { .size = sizeof c };
+	int sent = 0, out[2], null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct pollfd up = { .events = POLLIN };
 	pthread_t t;
-	int sent = 0;
 
 	(void)state;
+	make_pipe(out);
+	up.fd = out[0];
+	assert_int_equal(knit_job_set_streams(job, -1, out[1], null), 0);
 	REFUSED(knit_job_signal(job, SIGUSR1, &err), KNIT_E_USAGE, "not submitted");
 	REFUSED(knit_job_signal(job, 0, &err), KNIT_E_USAGE, "no signal");
 	submit(pool, job);
 	assert_int_equal(pthread_create(&t, NULL, wait_for, job), 0);
-	while (!knit_job_outcome(job)) { /* it may come before the trap is there */
+	while (!knit_job_outcome(job)) {
 		OK(knit_pool_count(pool, &c, &err));
 		sent += c.running ? knit_job_signal(job, SIGCONT, &err) : 0;
-		if (sent > 20)
+		/* before it is up it has no trap, and dies of it */
+		if (sent > 20 && poll(&up, 1, 0) == 1)
 			knit_job_signal(job, SIGUSR1, &err);
 		nanosleep(&nap, NULL);
 	}
@@ -238,6 +243,9 @@ signals_reach_what_runs(void **state)
 	knit_job_free(job);
 	knit_job_free(quick);
 	knit_pool_close(pool);
+	close(out[0]);
+	close(out[1]);
+	close(null);
 }
 
 static void
