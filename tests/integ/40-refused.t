@@ -136,7 +136,7 @@ while not os.path.exists("/t/stopped"): time.sleep(0.01)
 sc($mount, 0, 0, 0, 0, 0)
 open("/t/answered", "w").close()
 time.sleep(60)' &
-echo \$! >>$T/pids
+echo "\$!-\$(cut -d' ' -f22 /proc/\$!/stat)" >>$T/pids
 i=0
 while [ ! -e $T/go ] && [ \$i -lt 400 ]; do sleep 0.05; i=\$((i + 1)); done
 kill -STOP \$!

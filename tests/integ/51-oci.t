@@ -119,7 +119,7 @@ place=${XDG_RUNTIME_DIR:-/run}/knit-sandbox
 [ -z "$root" ] || place=/run/knit-sandbox
 mine() { # our pools' directories
 	for d in "$place"/knit-*; do
-		grep -qx "$(echo "${d##*/}" | cut -d- -f3)" "$T/pids" && echo "$d"
+		grep -qx "$(echo "${d##*/}" | cut -d- -f3,4)" "$T/pids" && echo "$d"
 	done
 }
 is "$(mine)" "" "no bundle is left"

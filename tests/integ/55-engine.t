@@ -58,6 +58,13 @@ X
 cp "$T/bin/docker" "$T/bin/podman"
 chmod 755 "$T/bin" "$T/bin/docker" "$T/bin/podman"
 over="$T/bin /usr/local/sbin"
+# (root's notes are in /run, where each start of another script sweeps too)
+place=$XDG_RUNTIME_DIR/knit-sandbox
+if [ -n "$root" ]; then
+	mkdir "$T/run"
+	over="$over $T/run /run"
+	place=$T/run/knit-sandbox
+fi
 for name in docker podman; do
 	for dir in /usr/bin /usr/sbin /usr/local/bin; do
 		[ ! -e "$dir/$name" ] || over="$over $T/bin/$name $dir/$name"
@@ -87,11 +94,9 @@ left_before
 		sleep 0.05
 	done
 ) >/dev/null 2>&1 &
-place=$XDG_RUNTIME_DIR/knit-sandbox
-[ -z "$root" ] || place=/run/knit-sandbox
 mine() { # our pools' directories
 	for d in "$place"/knit-*; do
-		grep -qx "$(echo "${d##*/}" | cut -d- -f3)" "$T/pids" && echo "$d"
+		grep -qx "$(echo "${d##*/}" | cut -d- -f3,4)" "$T/pids" && echo "$d"
 	done
 }
 on() { # ENGINE ARGS...: a batch of one task on a worker that never answers

@@ -67,13 +67,20 @@ t_clean() {
 	rm -rf "$T"
 }
 trap t_clean EXIT
-# Each run leaves its pid here, by which its cgroups can be told from those of others.
+# Each run leaves its pid and when it was started here (field 22 of its stat), by which its
+# cgroups can be told from those of others: a pid alone comes again.
 KS_REAL=$KS
 KS=$T/ks
 : >"$T/pids"
 chmod 666 "$T/pids"
 {
-	printf '#!/bin/sh\necho $$ >>%s/pids\n' "$T"
+	printf '#!/bin/sh
+note() {
+	shift 19
+	echo "$$-$1" >>%s/pids
+}
+[ -r /proc/$$/stat ] && read -r t_stat </proc/$$/stat && note ${t_stat##*) }
+' "$T"
 	# (the times that a policy gives to workers of ours, not to tasks)
 	[ "${KNIT_SLOW:-1}" = 1 ] || printf 'case " $* " in
 *" --connect "* | " run --delegate "*) ;;
@@ -310,13 +317,12 @@ t_mounts() {
 	cut -d' ' -f4- /proc/self/mountinfo | grep -v -e ' - \(tracefs\|autofs\) ' \
 		-e ' /[a-z/.]*/containers/storage/overlay ' | sort
 }
-# Folders of our own runs below the cgroup tree: knit-POOL-PID-.... (Pids come again: an
-# ordinary user's are not those of root's runs beside.)
+# Folders of our own runs below the cgroup tree: knit-POOL-PID-START-....
 t_cgroups() {
 	[ -n "$root" ] && t_whose='' || t_whose="-user $(id -u)"
 	# shellcheck disable=SC2086
 	find /sys/fs/cgroup -type d -name 'knit-*' $t_whose -prune 2>/dev/null | while read -r d; do
-		grep -qx "$(echo "${d##*/}" | cut -d- -f3)" "$T/pids" && echo "$d"
+		grep -qx "$(echo "${d##*/}" | cut -d- -f3,4)" "$T/pids" && echo "$d"
 	done | sort
 }
 left_before() {
