@@ -203,8 +203,10 @@ else
 fi
 
 # ---- order, fail-fast, workers ----
+# (four that are long: who is launched late finds work too)
 "$PY" -c '
-for i in range(40): print("{\"id\":\"t%d\",\"argv\":[\"sleep\",\"0.0%d\"]}" % (i, (40 - i) % 10))' >"$T/tasks"
+import sys
+for i in range(40): print("{\"id\":\"t%d\",\"argv\":[\"sleep\",\"%s\"]}" % (i, sys.argv[1] if i < 4 else "0.0%d" % ((40 - i) % 10)))' "$(scaled 3)" >"$T/tasks"
 ks run --tasks "$T/tasks" --workers 4 --ordered
 is "$rc $(js "$T/out" '[r["id"] for r in L] == ["t%d" % i for i in range(40)]')" "0 yes" "--ordered: results in the order of the tasks"
 is "$(js "$T/out" 'sorted({r["worker"] for r in L})')" "['w0', 'w1', 'w2', 'w3']" "all four workers worked"

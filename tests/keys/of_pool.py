@@ -22,7 +22,7 @@ def one_call(policy, name, value, *opts):
 def so_many_workers():
     r = batch(pool(workers=1), [task("a", "sleep", "0.4"), task("b", "sleep", "0.4")])
     want({x["worker"] for x in r.by.values()} == {"w0"}, r)
-    r = batch(pool(workers=3), [task(str(i), "sleep", "0.6") for i in range(3)])
+    r = batch(pool(workers=3), [task(str(i), "sleep", str(3 * SLOW)) for i in range(3)])
     want(len({x["worker"] for x in r.by.values()}) == 3, r)
 
 
