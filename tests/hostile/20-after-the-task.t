@@ -102,7 +102,8 @@ for i in 1 2 3 4; do
 	    $i $((12000000 / part))
 	printf '{"id":"m%d","argv":["/h/shm_leave","--use","--mib","%d"]}\n' $i $((40 / part))
 done >"$T/tasks"
-ks run --tasks "$T/tasks" --workers 1 --debug lifecycle --set /timeouts/claim_ms="$(scaled 1000)" --ro-bind "$T/h:/h" $(cgroup_granted && echo --memory $((56 / part))M)
+ks run --tasks "$T/tasks" --workers 1 --debug lifecycle --set /timeouts/claim_ms="$(scaled 5000)" --set /timeouts/stop_ack_ms=20000 \
+	--set /timeouts/grace_ms=20000 --ro-bind "$T/h:/h" $(cgroup_granted && echo --memory $((56 / part))M)
 is "$(js "$T/out" 'sorted({l["verdict"] for l in L})')" "['ok']" "files of one task are not the memory of the next"
 unlike "$(err)" ' kill ' "no worker is blamed while we write"
 at_most "$maxrss_kb" 600000 "results that are long are not piled up"
@@ -123,12 +124,13 @@ fi
 # ---- neighbours ----
 # One user, one low limit of open files: his supervisor and his other tasks go on.
 cat >"$T/tasks" <<'X'
-{"id":"hog","argv":["/h/in_flight","--fill","--for","3"]}
+{"id":"hog","argv":["/h/in_flight","--fill","--for","8"]}
 {"id":"w","argv":["sleep","0.5"]}
 {"id":"n1","after":["w"],"argv":["sh","-c","echo one >f; echo one"],"collect":["f"]}
 {"id":"n2","after":["n1"],"argv":["sh","-c","cat g; echo two"],"files":{"g":{"content":"g"}}}
 X
-watched sh -c "ulimit -n 1024; exec \"$KS\" run --workers 2 --debug lifecycle --tasks \"$T/tasks\" --ro-bind \"$T/h:/h\""
+# (for longer than a worker has to take its task)
+watched sh -c "ulimit -n 1024; exec \"$KS\" run --workers 2 --debug lifecycle --set /timeouts/claim_ms=$(scaled 5000) --tasks \"$T/tasks\" --ro-bind \"$T/h:/h\""
 is "$(v w) $(v n1) $(v n2)" "ok ok ok" "descriptors in flight of one task leave the others theirs"
 unlike "$(err)" "spawn failed|not-claimed" "no worker is lost to it"
 

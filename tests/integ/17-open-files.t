@@ -12,7 +12,7 @@ limited() { # N ARGS...
 }
 
 # (a worker that gets no processor for claim_ms is taken for a stuck one)
-claim="--set /timeouts/claim_ms=$(scaled 1000)"
+claim="--set /timeouts/claim_ms=60000"
 # shellcheck disable=SC2086
 limited 256 run --workers 100 $claim --report "$T/report" --tasks "$T/200"
 is "$rc $(out | grep -c '"verdict":"ok"')" "0 200" "256 open files, 100 workers: all answered ok"

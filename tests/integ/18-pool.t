@@ -44,13 +44,13 @@ is "$rc $(js "$T/out" 'len(by)') $(e 'len(moved)')" "0 96 0" "--steal off: nothi
 
 # ---- spares ----
 # One task a worker: with a spare the next task finds one that is ready, without it never.
-n=20
-[ "${KNIT_SLOW:-1}" = 1 ] || n=8
-"$PY" - $n "$(scaled 150)" >"$T/tasks" <<'X'
+naps() { # N MS
+	"$PY" - "$1" "$(scaled "$2")" >"$T/tasks" <<'X'
 import json, sys
 for i in range(int(sys.argv[1])):
     print(json.dumps({"id": "t%d" % i, "argv": ["sleep", "%.2f" % (int(sys.argv[2]) / 1000)]}))
 X
+}
 cat >"$T/spares.py" <<'X'
 # Log of --debug lifecycle -> how many tasks went to a worker that was ready before the
 # task before had ended, and how long each waited after that end (median, ms).
@@ -70,9 +70,13 @@ for line in open(sys.argv[1]):
         waits.append(at - ended)
 print(used, "%.2f" % sorted(waits)[len(waits) // 2])
 X
-# How fast a worker hears is not what is asked here.
-patient=--set\ /timeouts/stop_ack_ms=10000
+# How fast a worker hears and ends is not what is asked here.
+patient='--set /timeouts/claim_ms=60000 --set /timeouts/stop_ack_ms=20000 --set /timeouts/grace_ms=20000'
 for spares in 0 1; do
+	# (a spare is launched while a task runs: that has to be long enough)
+	case $spares in 0) n=20 ms=150 ;; 1) n=10 ms=600 ;; esac
+	[ "${KNIT_SLOW:-1}" = 1 ] || n=8
+	naps $n $ms
 	ks run $patient --tasks "$T/tasks" --workers 1 --set /pool/recycle/tasks=1 --set /pool/spares=$spares --debug lifecycle
 	is "$rc $(js "$T/out" 'len(by)')" "0 $n" "recycled after each task, spares $spares: all answered"
 	at_least "$(grep -c ' ready pid' "$T/err")" $n "spares $spares: a worker for each task"

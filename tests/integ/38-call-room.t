@@ -50,7 +50,7 @@ for i in range(20):
     say("short%d" % i, "0", 1, after=warm)
 X
 ks run --module "$M/basic.so" --workers 12 --steal shared --set /payload/area=64K --set /payload/max=8K \
-	--set /timeouts/claim_ms="$(scaled 1000)" --debug lifecycle --tasks "$T/tasks"
+	--set /timeouts/claim_ms="$(scaled 1000)" --set /timeouts/stop_ack_ms=20000 --set /timeouts/grace_ms=20000 --debug lifecycle --tasks "$T/tasks"
 is "$rc $(js "$T/out" 'len(L) == len(by) == 43 and {r["verdict"] for r in L} == {"ok"}')" "0 yes" "more long calls at a time than one worker has room for"
 is "$(grep -c 'kill why' "$T/err")" 0 "no worker is killed for what waits for room"
 at_least "$(js "$T/out" 'len({r["worker"] for i, r in by.items() if i.startswith("long")})')" 9 "and they do not wait for each other"

@@ -176,7 +176,7 @@ def continue_(pid):
 
 @key("/timeouts/hard_slack_ms")
 def a_worker_has_time_to_end_its_task():
-    b = Live(doc(timeouts={"hard_slack_ms": 20000, "claim_ms": 60000, "hard_ms": 500 * SLOW, "teardown_ms": 0}), "--workers", "1")
+    b = Live(doc(timeouts={**ENDS, "claim_ms": 60000, "hard_ms": 500 * SLOW, "teardown_ms": 0}), "--workers", "1")
     b.put(script("a", "while :; do :; done"))
     stub = b.stub()
     time.sleep(0.2)

@@ -105,7 +105,8 @@ def how_a_worker_takes_a_call():
 @key("/pool/abort_ids")
 def so_many_calls_can_be_asked_to_give_up():
     for ids, asked in ((0, True), (1, False)):
-        policy = doc(pool={"kind": "module", "module": B + "/tests/module/basic.so", "abort_ids": ids}, timeouts={"grace_ms": 2000})
+        policy = doc(pool={"kind": "module", "module": B + "/tests/module/basic.so", "abort_ids": ids},
+                     timeouts={"stop_ack_ms": 20000, "grace_ms": 20000 if asked else 2000})
         b = Live(policy, "--workers", "1")
         b.put({"id": "first", "call": "sleep_ms", "value": 500}, {"id": "then", "call": "until_aborted"})
         b.answer()
