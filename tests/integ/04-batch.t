@@ -171,11 +171,15 @@ is "$(v run) $(v wait) $(v fine)" "cancelled cancelled ok" "cancel: a running on
 at_most "$elapsed_ms" 10000 "cancel: at once"
 
 # What lies in the lane of a busy worker has waited, and not run on it.
+mkdir -m 777 "$T/mark"
 "$PY" -c '
-for i in range(8): print("{\"id\":\"t%d\",\"argv\":[\"sleep\",\"30\"]}" % i)' >"$T/tasks"
-"$KS" run --tasks "$T/tasks" --workers 1 --trace "$T/trace" >"$T/out" 2>"$T/err" &
+import sys
+print("{\"id\":\"t0\",\"argv\":[\"sh\",\"-c\",\": >%s/up; exec sleep 30\"]}" % sys.argv[1])
+for i in range(1, 8): print("{\"id\":\"t%d\",\"argv\":[\"sleep\",\"30\"]}" % i)' "$T/mark" >"$T/tasks"
+"$KS" run --bind "$T/mark" --tasks "$T/tasks" --workers 1 --trace "$T/trace" >"$T/out" 2>"$T/err" &
 pid=$!
-pause 1500
+wait_marker "$T/mark/up"
+pause 700
 kill -TERM $pid
 wait $pid
 is "$(js "$T/out" '[len(L), sum("worker" in r for r in L)]')" "[8, 1]" "stopped: one of eight had a worker"

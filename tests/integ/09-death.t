@@ -97,9 +97,10 @@ wait $pid
 is "$? $(js "$T/out" '{r["verdict"] for r in L}')" "0 {'ok'}" "--retries: a lost task is run again"
 
 # A single command whose worker dies.
-"$KS" run --workers 1 --report "$T/report" -- sleep 30 >"$T/out" 2>"$T/err" &
+mkdir -m 777 "$T/mark"
+"$KS" run --workers 1 --bind "$T/mark" --report "$T/report" -- sh -c ": >$T/mark/up; exec sleep 30" >"$T/out" 2>"$T/err" &
 pid=$!
-pause 1500
+wait_marker "$T/mark/up"
 for victim in $(children $pid); do # a spare one too
 	kill -KILL "$victim"
 done

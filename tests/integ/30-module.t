@@ -252,10 +252,11 @@ fi
 
 # ---- stopped ----
 "$PY" -c 'import json
-for i in range(50): print(json.dumps({"id": str(i), "call": "sleep_ms", "value": 1000}))' >"$T/tasks"
+for i in range(50): print(json.dumps({"id": str(i), "call": "sleep_ms", "value": 1000 if i else 1}))' >"$T/tasks"
+: >"$T/out"
 "$KS" run --module "$M/basic.so" --workers 2 --tasks "$T/tasks" >"$T/out" 2>"$T/err" &
 pid=$!
-sleep 1
+wait_lines "$T/out" 1
 kill -TERM $pid
 wait $pid
 is $? 143 "SIGTERM ends a batch of calls"

@@ -8,6 +8,7 @@ M=$B/tests/module
 begin() {
 	rm -f "$T/in"
 	mkfifo "$T/in"
+	: >"$T/out"
 	"$KS" run --quiet --module "$M/hostile.so" --tasks "$T/in" "$@" >"$T/out" 2>"$T/err" &
 	pid=$!
 	exec 3>"$T/in"
@@ -92,7 +93,7 @@ begin --workers 1
 say '{"id":"w","call":"echo","value":"x"}'
 wait_lines "$T/out" 1
 say '{"id":"deaf","call":"deaf_ms","value":60000}'
-pause 300
+wait_deaf $pid 1
 kill -TERM $pid
 start=$(date +%s)
 finish
@@ -106,9 +107,9 @@ printf '%s\n' '{"id":"late","call":"deaf_ms","value":'"$(scaled 200)"',"timeouts
 ks run --quiet --module "$M/hostile.so" --workers 1 --tasks "$T/tasks"
 is "$(js "$T/out" 'by["late"]["verdict"]')" soft-timeout "50 ms for a loop of 200 ms: it is late, and not ok"
 "$PY" -c 'import json, sys
-for i in range(300): print(json.dumps({"id": str(i), "call": "deaf_ms", "value": 1, "timeouts": {"task_ms": int(sys.argv[1])}}))' "$(scaled 250)" >"$T/tasks"
+for i in range(300): print(json.dumps({"id": str(i), "call": "deaf_ms", "value": 20 * int(sys.argv[1]), "timeouts": {"task_ms": 2500 * int(sys.argv[1])}}))' "$(scaled 1)" >"$T/tasks"
 ks run --quiet --module "$M/hostile.so" --workers 2 --tasks "$T/tasks"
-is "$rc $(js "$T/out" 'sum(r["verdict"] == "ok" for r in L)')" "0 300" "a call of 1 ms with time to spare is never late, however long it waited for its turn"
+is "$rc $(js "$T/out" 'sum(r["verdict"] == "ok" for r in L)')" "0 300" "a call of 20 ms with time to spare is never late, however long it waited for its turn"
 
 ks run --quiet --module "$M/basic.so" --call fail --input 3 --report "$T/report"
 like "$(js "$T/report" 'L[0]["error"]["cause"]["message"]')" '[a-z]' "an error comes with what was beneath it"
@@ -121,7 +122,7 @@ is "$rc $(out)" "0 x" "with every debug line on a call is right all the same"
 
 begin --workers 2
 say '{"id":"a","call":"deaf_ms","value":60000}' '{"id":"b","call":"deaf_ms","value":60000}'
-pause 800
+wait_deaf $pid 2
 "$PY" -c 'import os, sys
 pid, alive, level = int(sys.argv[1]), [], [int(sys.argv[1])]
 while level:

@@ -104,7 +104,7 @@ printf '%s\n' '{"id":"a","argv":["true"]}' '{"id":"b","argv":["sleep","100"]}' >
 "$KS" run --quiet --connect "$S" --tasks "$T/two" >"$T/twoout" 2>"$T/err" &
 batch=$!
 wait_lines "$T/twoout" 1
-pause 500
+until_is knit_tasks_running 2
 kids=$(cat /proc/$pid/task/$pid/children)
 end KILL
 is "$rc" 137 "SIGKILL"
@@ -113,10 +113,15 @@ is $? 125 "its client is told"
 wait $batch
 is $? 125 "and one of a batch that has not all of its answers"
 one_clear_line '1 answers came, the other lines have none' "which is said"
-pause 1000
-alive=
-for k in $kids; do
-	grep -qs '^State:[^Z]*$' "/proc/$k/status" && alive="$alive $k"
+t_try=0
+while :; do
+	alive=
+	for k in $kids; do
+		grep -qs '^State:[^Z]*$' "/proc/$k/status" && alive="$alive $k"
+	done
+	[ -n "$alive" ] && [ $t_try -lt 100 ] || break
+	pause 50
+	t_try=$((t_try + 1))
 done
 is "$alive" "" "its workers are gone"
 ks serve --socket "$T/s2" --health-file "$T/health" --policy nosuch
@@ -126,9 +131,10 @@ is "$(curl "$T/h" /health)" "200 serving" "the next one takes the name over"
 is "$(client crowd "$T/h" $pid)" "rests 200 ok" "where descriptors run out connections wait, and the server does not spin"
 
 # ---- drain ----
+accepted=$(number knit_tasks_accepted_total)
 "$KS" run --quiet --connect "$S" -- sh -c 'sleep 2; echo done' >"$T/slow" 2>&1 &
 waiting=$!
-pause 700
+until_is knit_tasks_accepted_total $((accepted + 1))
 end TERM
 is "$rc" 0 "SIGTERM: ends with 0"
 wait $waiting
@@ -137,9 +143,9 @@ is "$(ls "$S" "$T/h" "$T/health" 2>/dev/null)" "" "sockets and health file are g
 begin
 "$KS" run --quiet --connect "$S" -- sleep 100 >/dev/null 2>&1 &
 waiting=$!
-pause 700
+until_is knit_tasks_running 1
 kill -TERM $pid
-pause 300
+until_is knit_serving 0
 ks serve --probe "$T/h"
 is "$rc $(out)" "1 draining" "--probe while it drains: not ready"
 ks serve --probe "$T/h" --alive

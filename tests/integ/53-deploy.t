@@ -220,9 +220,11 @@ docker exec -i knit knit-sandbox run --quiet --connect /run/knit/tasks --tasks -
 X
 is "$(js "$T/out" '[(r["id"], r["verdict"], r["stdout"].strip()) for r in L]')" "[('make', 'ok', ''), ('take', 'ok', '15000000')]" \
 	"what a task keeps has room in a pod whose root is read-only"
-docker exec knit knit-sandbox run --connect /run/knit/tasks -- sh -c 'sleep 2; echo done' >"$T/slow" 2>&1 &
+docker exec knit knit-sandbox run --connect /run/knit/tasks -- sh -c 'sleep 3; echo done' >"$T/slow" 2>&1 &
 waiting=$!
-pause 1000
+until docker exec knit knit-sandbox top --once /run/knit/tasks 2>&1 | grep -q ' busy ' || ! kill -0 $waiting; do
+	pause 50
+done
 docker stop knit >"$T/out" 2>&1 || cat "$T/out" >&2
 wait $waiting
 is "$(out) $(cat "$T/slow")" "knit done" "SIGTERM: drained, what was taken is answered"

@@ -21,6 +21,8 @@
 #                      not: it may not be looser than the policy's)
 #   some N...          these; every KNIT_EVERYth of them where that is set
 #   wait_lines FILE N  until FILE has N lines (or 20 s are over)
+#   wait_marker FILE   until it is there, wait_deaf PID N: until N processes below PID ignore
+#                      all signals, as those that are at a call deaf_ms do (or 20 s are over)
 #
 # Judged from outside: `watched` is a child subreaper, so whatever the program leaves
 # running comes back to it, zombies too.
@@ -239,6 +241,35 @@ wait_lines() {
 		pause 50
 		t_try=$((t_try + 1))
 	done
+}
+wait_marker() {
+	t_try=0
+	while [ ! -e "$1" ] && [ $t_try -lt 400 ]; do
+		pause 50
+		t_try=$((t_try + 1))
+	done
+}
+wait_deaf() {
+	"$PY" -S - "$1" "$2" "${KNIT_SLOW:-1}" <<'X'
+import glob, sys, time
+top, n, slow = map(int, sys.argv[1:])
+ALL = (1 << 31) - 1 & ~(1 << 8 | 1 << 18)  # but KILL and STOP
+def text(path):
+    try:
+        return open(path).read()
+    except OSError:
+        return ""
+end = time.monotonic() + 20 * slow
+while time.monotonic() < end:
+    todo, deaf = [top], 0
+    while todo:
+        p = todo.pop()
+        todo += [int(c) for f in glob.glob("/proc/%d/task/*/children" % p) for c in text(f).split()]
+        deaf += any(l[:7] == "SigIgn:" and int(l[7:], 16) & ALL == ALL for l in text("/proc/%d/status" % p).splitlines())
+    if deaf >= n:
+        break
+    time.sleep(0.02)
+X
 }
 pause() {
 	sleep "$(scaled "$1" | sed 's/^/000/; s/...$/.&/')"
