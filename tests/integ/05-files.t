@@ -77,7 +77,7 @@ cat >"$T/tasks" <<'X'
 {"id":"nothing","argv":["true"],"collect":["*.txt"]}
 X
 slowly "$T/tasks"
-ks run --tasks "$T/tasks"
+ks run --tasks "$T/tasks" --set /timeouts/hard_slack_ms=20000
 is "$(js "$T/out" 'sorted(by["c"]["files"])')" "['out/a.txt', 'out/b.txt', 'out/d.txt']" "collect: what the glob matches"
 is "$(js "$T/out" 'base64.b64decode(by["c"]["files"]["out/d.txt"]["content_b64"])')" "b'\\xff'" "collect: content_b64"
 is "$(js "$T/out" 'by["c"]["files"]["out/b.txt"]["mode"]')" 755 "collect: mode"

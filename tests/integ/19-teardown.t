@@ -30,7 +30,7 @@ for i in range(3):
     print(json.dumps({"id": "after%d" % i, "argv": ["ls", "/tmp", "/task"]}))
 X
 watch_opts="--limit 200"
-ks run --debug lifecycle --tasks "$T/tasks" --workers 1 --report "$T/report"
+ks run --debug lifecycle --tasks "$T/tasks" --workers 1 --set /timeouts/hard_slack_ms="$(scaled 500)" --report "$T/report"
 is "$(js "$T/out" '[r["verdict"] for r in L if r["id"].startswith("heavy")]')" "['timeout', 'timeout', 'timeout']" "past its limit: timeout"
 is "$(js "$T/out" 'min(r["usage"]["cpu_ms"] for r in L if r["id"].startswith("heavy")) > 50')" yes "its CPU time is told"
 is "$(js "$T/out" '[r["verdict"] for r in L if r["id"].startswith("after")]')" "['ok', 'ok', 'ok']" "the task after it is ok"

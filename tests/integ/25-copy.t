@@ -56,7 +56,7 @@ cat >"$T/tasks" <<'EOT'
 EOT
 rm -rf "$T"/got/*
 slowly "$T/tasks"
-ks run --policy "$T/p.json" --workers 2 --tasks "$T/tasks"
+ks run --policy "$T/p.json" --workers 2 --set /timeouts/hard_slack_ms=20000 --tasks "$T/tasks"
 is "$(js "$T/out" '[v["verdict"] for k, v in sorted(by.items())]')" \
 	"['signal', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok', 'timeout']" "whatever a task leaves, its verdict is its own"
 is "$(js "$T/out" 'by["a"]["stdout"], by["../b"]["stdout"]')" "('old\\n', 'old\\n')" "what one task writes the next one does not see"
