@@ -163,16 +163,16 @@ class Stop(Batch):
         return ["run", "--workers", "2", "--quiet", "--tasks", p.path("tasks")]
 
     def options(self, p):
-        return {"during": self.stop}
+        return {"during": self.stop, "limit": 2 * F.RUN_S}
 
     @staticmethod
     def stop(popen, r):
         """TERM to the program once its first line is out, and later again at worst."""
         out = "/proc/%d/fd/1" % popen.pid
-        for wait in (3, 5):
+        for wait in (15, 5):
             end = time.monotonic() + wait
             while popen.poll() is None and time.monotonic() < end:
-                if wait == 3 and os.stat(out).st_size:
+                if wait == 15 and os.stat(out).st_size:
                     break
                 time.sleep(0.01)
             if popen.poll() is not None:

@@ -8,16 +8,18 @@ v() {
 
 # ---- batch ----
 # t0 and t1 run, the rest waits. `polite` ends at TERM, `deaf` does not.
-"$PY" - "$(scaled 5)" >"$T/tasks" <<'X'
+mkdir -m 777 "$T/mark"
+"$PY" - "$(scaled 5)" "$T/mark" >"$T/tasks" <<'X'
 import json, sys
-print(json.dumps({"id": "polite", "argv": ["sh", "-c", "trap 'echo bye; exit 0' TERM; echo up; i=0; while [ $i -lt 300 ]; do sleep 0.1; i=$((i+1)); done"]}))
+print(json.dumps({"id": "polite", "argv": ["sh", "-c", "trap 'echo bye; exit 0' TERM; echo up >" + sys.argv[2] + "/polite; i=0; while [ $i -lt 300 ]; do sleep 0.1; i=$((i+1)); done"]}))
 print(json.dumps({"id": "deaf", "argv": ["sh", "-c", "trap '' TERM INT HUP; sleep 30; sleep 30"]}))
 for i in range(50): print(json.dumps({"id": "w%d" % i, "argv": ["sleep", sys.argv[1]]}))
 X
 for s in TERM:143 INT:130; do
 	sig=${s%:*}
-	watch_opts="--at 1000:$sig --limit 60"
-	ks run --tasks "$T/tasks" --workers 2
+	rm -f "$T/mark/polite"
+	watch_opts="--from $T/mark/polite --at 300:$sig --limit 60"
+	ks run --tasks "$T/tasks" --workers 2 --bind "$T/mark"
 	is $rc "${s#*:}" "SIG$sig: status ${s#*:}"
 	at_most "$elapsed_ms" 5000 "SIG$sig: ends within the grace time and a little"
 	is "$(js "$T/out" 'len(L), len(by)')" "(52, 52)" "SIG$sig: each accepted task has its line"
@@ -28,15 +30,15 @@ for s in TERM:143 INT:130; do
 done
 
 # A running task that ends within grace_ms is let to its end.
-mkdir -m 777 "$T/mark"
 printf '{"id":"short","argv":["sh","-c","echo up >%s/mark/up; sleep %d; echo finished"]}\n' "$T" "$(scaled 1)" >"$T/tasks2"
 watch_opts="--from $T/mark/up --at 0:TERM"
 ks run --tasks "$T/tasks2" --bind "$T/mark" --set "/timeouts/grace_ms=$(scaled 5000)"
 is "$rc $(v short) $(js "$T/out" 'by["short"]["stdout"].strip()')" "143 ok finished" "a task that ends within grace_ms ends as itself"
 
 # A second one kills now; HUP in between changes nothing (C128).
-watch_opts="--at 500:TERM --at 700:HUP --at 900:TERM --at 1000:INT --limit 60"
-ks run --tasks "$T/tasks" --workers 2 --set "/timeouts/grace_ms=$(scaled 20000)"
+rm "$T/mark/polite"
+watch_opts="--from $T/mark/polite --at 300:TERM --at 500:HUP --at 700:TERM --at 800:INT --limit 60"
+ks run --tasks "$T/tasks" --workers 2 --bind "$T/mark" --set "/timeouts/grace_ms=$(scaled 20000)"
 is_any $rc "143 130" "TERM, HUP, TERM, INT: ends (C128)"
 at_most "$elapsed_ms" 6000 "TERM, HUP, TERM, INT: the second one kills now (C128)"
 is "$(js "$T/out" 'len(L), len(by)')" "(52, 52)" "TERM, HUP, TERM, INT: each task has its line"
