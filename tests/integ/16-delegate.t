@@ -79,7 +79,7 @@ if cgroup_granted && [ -n "$root" ]; then
 		>"$2" & pid=$!
 		until grep -q up "$2"; do sleep 0.05; done
 		kill -TERM $pid
-		wait $pid' sh "$KS" "$T/up" "$(scaled 100)"
+		wait $pid' sh "$KS" "$T/up" "$(scaled 5000)"
 	is $rc 9 "a signal to the process reaches the task, its status comes back"
 fi
 

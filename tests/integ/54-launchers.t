@@ -30,7 +30,7 @@ through() { # LAUNCHER
 	bind=--bind
 	[ "$1$root" != oci:docker1 ] || bind=--ro-bind # it refuses the other
 	# shellcheck disable=SC2086
-	ks run --launcher "$1" ${2-} --workers 4 --quiet --ro-bind "$T/shown" "$bind" "$T/writable" --tasks "$T/tasks"
+	ks run --launcher "$1" ${2-} --workers 4 --quiet --set /timeouts/grace_ms=5000 --ro-bind "$T/shown" "$bind" "$T/writable" --tasks "$T/tasks"
 	mv "$T/out" "$T/results-$1"
 	is "$(wc -l <"$T/results-$1")" "$(wc -l <"$T/tasks")" "$1: a result for each"
 }

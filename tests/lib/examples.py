@@ -128,7 +128,7 @@ def build(shown, writable, hidden):
     argv("timeout", "wall clock", ["sleep", "30"], timeouts={"hard_ms": 400})
     argv("soft-timeout", "soft wall clock", ["sleep", "30"], timeouts={"task_ms": 300})
     sh("soft-timeout", "who ignores TERM", "trap '' TERM; sleep 30; sleep 30", timeouts={"task_ms": 300, "grace_ms": 100})
-    sh("soft-timeout", "who answers TERM", "trap 'echo bye; exit 0' TERM; sleep 30 & wait", timeouts={"task_ms": 400, "grace_ms": 100})
+    sh("soft-timeout", "who answers TERM", "trap 'echo bye; exit 0' TERM; sleep 30 & wait", timeouts={"task_ms": 400, "grace_ms": 5000})
     sh("cpu-timeout", "processor time", "while :; do :; done", limits=limit(cpu_ms=200))
     sh("cpu-timeout", "processor time of children", "while :; do /bin/true; (i=0; while [ $i -lt 9999 ]; do i=$((i+1)); done); done",
        limits=limit(cpu_ms=300))
