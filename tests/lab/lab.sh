@@ -35,8 +35,9 @@ one() {
 	setsid sh "$TOP/tests/lab/boot.sh" "$1" bookworm "$LAB/disk.sqfs" "$log" "$2" $scripts &
 	boot=$!
 	trap 'kill -- -$boot; exit 1' TERM
-	show "$log" $boot | sed -u "s/^/$1 $2/"
+	show "$log" $boot | sed -u "s/^/$1 $2/" &
 	if wait $boot; then result=passed; else result=FAILED; fi
+	wait $! # what it showed
 	tests=$(tr -d '\r' <"$log" | sed -n 's/^\(Files=[0-9]*, Tests=[0-9]*\).*/\1/p' | tail -1)
 	printf '%-6s %-5s %-7s %4d s  %s\n' "$1" "$2" $result $(($(date +%s) - at)) "$tests" \
 		>"$LAB/result-$1-$2"
