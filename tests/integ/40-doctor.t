@@ -250,7 +250,7 @@ like "$line" '^sysctl -w user.max_user_namespaces=[0-9]+$' "max_user_namespaces=
 run_says "$line" "max_user_namespaces=0 (C060)" "$PY" "$t_lib/userns.py" sh -c "$off"' exec "$0" run -- true' "$KS"
 do=$line
 # the same, where procps is not installed
-command -v sysctl >/dev/null || do="echo ${line##*=} >/proc/sys/user/max_user_namespaces"
+command -v sysctl >/dev/null || do="(echo ${line##*=} >/proc/sys/user/max_user_namespaces)"
 watched "$PY" "$t_lib/userns.py" sh -c "$off $do"' >/dev/null; exec "$0" doctor --json' "$KS"
 is "$(doc 'P["user-namespace"]["status"], P["run"]["status"]')" "('ok', 'ok')" "max_user_namespaces=0 (C060): gone with the fix"
 watched "$PY" "$t_lib/userns.py" sh -c 'echo 1 >/proc/sys/user/max_user_namespaces; exec "$0" doctor --json' "$KS"

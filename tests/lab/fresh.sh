@@ -42,6 +42,8 @@ for suite in ${*:-bookworm trixie}; do
 		say "debootstrap $suite, nothing but the base"
 		debootstrap --variant=minbase --include=ca-certificates "$suite" "$pristine" "$(mirror)" \
 			>"$LAB/pristine-$suite.log" 2>&1 || die "debootstrap $suite failed, see $LAB/pristine-$suite.log"
+		# Whoever installs a Debian writes this; debootstrap does not.
+		[ -e "$pristine/etc/hosts" ] || printf '127.0.0.1 localhost\n::1 localhost\n' >"$pristine/etc/hosts"
 		# The ways to the package mirror are this machine's.
 		[ ! -d /etc/apt/apt.conf.d ] || cp -r /etc/apt/apt.conf.d/. "$pristine/etc/apt/apt.conf.d/"
 		cp -L /etc/resolv.conf "$pristine/etc/resolv.conf" 2>/dev/null || true
