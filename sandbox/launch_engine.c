@@ -240,13 +240,15 @@ kn_engine_kill(const struct kn_launcher *l, uint32_t w, const struct kn_launched
 {
 	const struct kn_oci *o = l->own;
 	struct kn_oci_worker *x = &o->w[w];
+	bool refused = !lw->up && ended_by_itself(lw);
 	char path[PATH_ROOM];
 	const struct kn_oci_removal r = { .runtime = o->runtime,
 		.program = l->program,
 		.id = x->id,
 		.note = path,
 		.client = lw->proc.pidfd,
-		.settled = lw->up || ended_by_itself(lw) };
+		.settled = lw->up || refused,
+		.refused = refused };
 
 	if (!x->noted)
 		return;

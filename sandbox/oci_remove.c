@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@ enum {
 	CLIENT_MS = 5000, /* from a client's kill to its end */
 	PAUSE_FIRST_MS = 100,
 	PAUSE_MOST_MS = 1000,
+	DEAF_MOST = 2, /* times that an engine is asked which does not answer */
 	/* So long after its client's end, as the note's time has it, a daemon makes
 	 * nothing any more. Less than KN_OCI_REMOVE_MS. */
 	MAKE_S = 30
@@ -89,8 +91,11 @@ is_late(const char *note)
 	return then > now || now - then > MAKE_S * KN_S_NS;
 }
 
-/* That there is none is believed of a list only, of all but what was asked for: `rm`
- * ends well where it has found nothing, or not, depending on the engine's age. */
+/* A daemon that does not answer did not answer the client either which gave up by
+ * itself, and what it had begun it removes when it starts (--rm). What was asked for
+ * long ago is left to a start that finds the engine at work: its note stays. That there
+ * is none is believed of a list only, of all but what was asked for: `rm` ends well
+ * where it has found nothing, or not, depending on the engine's age. */
 static void
 remove_it(const struct kn_oci_removal *r, bool settled)
 {
@@ -102,6 +107,8 @@ remove_it(const struct kn_oci_removal *r, bool settled)
 		filter, NULL };
 	uint64_t deadline =
 	    kn_clock_after_ms(kn_clock_now(), KN_OCI_REMOVE_MS - CLIENT_MS);
+	bool never = r->refused && !podman;
+	unsigned deaf = never || (!settled && is_late(r->note)) ? DEAF_MOST : UINT_MAX;
 
 	if (snprintf(filter, sizeof filter, "name=%s$", r->id) >= (int)sizeof filter)
 		return;
@@ -117,6 +124,11 @@ remove_it(const struct kn_oci_removal *r, bool settled)
 				return;
 			}
 			settled |= listed;
+			deaf = UINT_MAX;
+		} else if (deaf != UINT_MAX && --deaf == 0) {
+			if (never)
+				kn_place_done(r->note);
+			return;
 		}
 		poll(NULL, 0, ms);
 	}

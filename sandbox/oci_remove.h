@@ -24,6 +24,7 @@ struct kn_oci_removal {
 	int client;   /* pidfd of the engine's client that asked, which is being killed;
 			 -1: it is dead */
 	bool settled; /* none can come any more: it was there, or was refused */
+	bool refused; /* its client ended by itself, and it never was there */
 };
 /* A note's time is that of the clock that nobody can set: once when it is made. */
 void kn_oci_remove_stamp(const char *note);

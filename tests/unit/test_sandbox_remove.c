@@ -74,7 +74,7 @@ make_engine(void)
 }
 
 static void
-begin(bool settled)
+begin_as(bool settled, bool refused)
 {
 	char program[128], note[128];
 	const struct kn_oci_removal r = { .runtime = KN_RUNTIME_DOCKER,
@@ -82,11 +82,18 @@ begin(bool settled)
 		.id = "name",
 		.note = note,
 		.client = -1,
-		.settled = settled };
+		.settled = settled,
+		.refused = refused };
 
 	snprintf(program, sizeof program, "%s", in_top("engine"));
 	snprintf(note, sizeof note, "%s", in_top("base/place/left-w0-1"));
 	assert_int_equal(kn_oci_remove(&r), 0);
+}
+
+static void
+begin(bool settled)
+{
+	begin_as(settled, false);
 }
 
 static bool
@@ -170,6 +177,39 @@ an_engine_that_does_not_answer_is_asked_again(void **state)
 	scratch_remove(top);
 }
 
+static void
+a_daemon_that_refused_the_client_too_made_nothing(void **state)
+{
+	(void)state;
+	make_engine();
+	write_file(in_top("down"), "");
+	begin_as(true, true);
+	assert_true(comes_true(base_is_gone));
+	scratch_remove(top);
+}
+
+/* Asked twice each, and not for as long as one that may be making it. */
+static void
+what_an_engine_out_of_reach_has_is_left_to_a_later_start(void **state)
+{
+	const struct timespec old[2] = { { 1, 0 }, { 1, 0 } };
+
+	(void)state;
+	make_engine();
+	write_file(in_top("down"), "");
+	assert_int_equal(
+	    utimensat(AT_FDCWD, in_top("base/place/left-w0-1"), old, 0), 0);
+	begin(false);
+	assert_true(comes_true(asked_twice));
+	poll(NULL, 0, 500);
+	assert_int_equal(asked("ps"), 2);
+	assert_true(is_there("base/place/left-w0-1"));
+	assert_int_equal(unlink(in_top("down")), 0);
+	begin(false);
+	assert_true(comes_true(base_is_gone));
+	scratch_remove(top);
+}
+
 int
 main(void)
 {
@@ -179,6 +219,9 @@ main(void)
 		cmocka_unit_test(what_was_asked_for_long_ago_does_not_come),
 		cmocka_unit_test(what_is_still_listed_is_not_gone),
 		cmocka_unit_test(an_engine_that_does_not_answer_is_asked_again),
+		cmocka_unit_test(a_daemon_that_refused_the_client_too_made_nothing),
+		cmocka_unit_test(
+		    what_an_engine_out_of_reach_has_is_left_to_a_later_start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
