@@ -314,7 +314,8 @@ static void
 claim(struct knit_pool *p, struct knit_job *job)
 {
 	job->waiters++;
-	if (job->in == &p->finished)
+	/* Which list it is in is the leader's to say before, who has no lock then. */
+	if (job->state == KN_JOB_DONE && job->in == &p->finished)
 		kn_list_leave(job);
 }
 
