@@ -107,5 +107,9 @@ kn_launch_explain(const struct kn_launcher *l, const char *stderr_text, int wait
 		return;
 	}
 	kn_err_set(e, KN_EK_LAUNCH, "%s", shown);
-	hint_kind(l, e);
+	/* bubblewrap opens files by it too, from 0.11 on. */
+	if (strstr(shown, strerror(ENOSYS)) != NULL && kn_lack_openat2(ENOSYS))
+		kn_lack_hint(KN_LACK_OPENAT2, l->host->uid == 0, e);
+	else
+		hint_kind(l, e);
 }
