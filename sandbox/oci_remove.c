@@ -148,8 +148,8 @@ static void __attribute__((noreturn)) run(const struct kn_oci_removal *r)
 	sigaction(SIGCHLD, &normal, NULL); /* a program that we are in may ignore it */
 	prctl(PR_SET_NAME, "knit-remover", 0, 0, 0);
 	setsid();
-	if (r->client >=
-	    0) /* first: a host may have 0 to 2 closed, and it be one of them */
+	/* First: a host may have 0 to 2 closed, and it be one of them. */
+	if (r->client >= 0)
 		client.fd = dup2(r->client, CLIENT_FD);
 	for (int i = 0; i < CLIENT_FD; i++)
 		dup2(null, i);

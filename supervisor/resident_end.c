@@ -165,8 +165,7 @@ kn_resident_explain(struct kn_wk *w, struct kn_err *e)
 	else if (r->end.oom_outside)
 		kn_err_set(e, KN_EK_LAUNCH,
 		    "%s: killed for want of memory while it was loaded: the machine, "
-		    "or a "
-		    "control group around us, had none left",
+		    "or a control group around us, had none left",
 		    file);
 	else if (r->end.oom_kills)
 		kn_err_set(e, KN_EK_LAUNCH,
