@@ -275,6 +275,17 @@ print_call(const struct kn_run *r, const struct kn_connect_answer *a)
 	return kn_run_call_exit_of(o);
 }
 
+/* A server keeps the beginning and the end of a long stream only. */
+static void
+tell_cut(const struct kn_run *r, json_t *line, const char *name, const char *flag)
+{
+	if (json_is_true(json_object_get(line, flag)))
+		kn_say(&r->voice,
+		    "the middle of its %s is missing: the server's policy keeps less "
+		    "(/limits/task/%s)",
+		    name, name);
+}
+
 int
 kn_connect_print(const struct kn_run *r, const struct kn_connect_answer *a)
 {
@@ -285,6 +296,8 @@ kn_connect_print(const struct kn_run *r, const struct kn_connect_answer *a)
 	if (kn_say_out(&r->voice, o->out.bytes, o->out.n) < 0)
 		return KN_EXIT_OURS;
 	(void)kn_fd_write_all(STDERR_FILENO, o->err.bytes, o->err.n);
+	tell_cut(r, a->json, "stdout", "stdout_truncated");
+	tell_cut(r, a->json, "stderr", "stderr_truncated");
 	kn_run_tell(r, o, kn_run_exit_of(o));
 	return kn_run_exit_of(o);
 }

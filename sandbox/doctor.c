@@ -57,7 +57,8 @@ static const struct {
 	[KN_PROBE_OPENAT2] = { "openat2",
 	    "tasks with files, what they keep, writable binds, and limits by cgroups" },
 	[KN_PROBE_CG_MEMORY] = { "cgroup-memory",
-	    "memory is watched, not capped; presets judge and strict are refused" },
+	    "memory is watched, not capped; presets judge, convert and strict are "
+	    "refused" },
 	[KN_PROBE_CG_PIDS] = { "cgroup-pids", "processes are counted for the user" },
 	[KN_PROBE_CG_CPU] = { "cgroup-cpu", "CPU time is added up by watching" },
 	[KN_PROBE_CG_CPU_MAX] = { "cgroup-cpu-max", "limits.task.cpus is refused" },

@@ -48,6 +48,8 @@ one_clear_line 'more than 12582912 bytes' "and said"
 head -c 12000000 /dev/zero >"$T/stdin"
 ks run --connect "$S" --stdin "$T/stdin" -- wc -c
 is "$rc $(out)" "0 12000000" "what fits arrives"
+ks run --connect "$S" --stdin "$T/stdin" -- cat
+one_clear_line 'the middle of its stdout is missing' "an output that the server has cut is told"
 rm "$T/stdin"
 ks run --connect "$S" -- no-such-command
 is $rc 127 "a command that is not found: 127"
