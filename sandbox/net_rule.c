@@ -20,14 +20,17 @@ is_label_char(char c)
 }
 
 /* The last label of a name is no number: what looks like "127.1" or "0x7f.1" would be
- * an address to some resolvers. */
+ * an address to some resolvers (strtoul() with base 0 takes it whole). "448304173f12", as
+ * a container is called, is a name. */
 static bool
 ends_in_number(const char *name)
 {
 	const char *last = strrchr(name, '.');
 
 	last = last ? last + 1 : name;
-	return is_digit(*last);
+	if (last[0] == '0' && last[1] && strchr("xbo", last[1]))
+		return !last[2 + strspn(last + 2, "0123456789abcdef")];
+	return !last[strspn(last, "0123456789")];
 }
 
 static bool
