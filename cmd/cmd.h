@@ -12,6 +12,7 @@
 
 struct kn_err;
 struct knit_error;
+struct knit_pool;
 
 enum kn_exit {
 	KN_EXIT_OK = 0,
@@ -54,6 +55,9 @@ void kn_say_hint(const struct kn_voice *v, const char *text);
 int kn_say_error(const struct kn_voice *v, const struct kn_err *e);
 /* An error of libknit as one of ours. Returns -1. */
 int kn_say_take(struct kn_err *e, const struct knit_error *from);
+/* What something weaker stands in for in this pool, once it is open: nothing where the
+ * kernel enforces all, or when quiet. */
+void kn_say_layers(const struct kn_voice *v, const struct knit_pool *pool);
 /* Write to stdout, all of it. 0, or -1 after one clear line. */
 int kn_say_out(const struct kn_voice *v, const char *text, size_t n);
 /* One argument, as a shell takes it. */

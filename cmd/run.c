@@ -162,30 +162,6 @@ kn_run_failed(struct kn_run *r, struct knit_job *job, const struct kn_err *e)
 
 /* ---- the pool ---- */
 
-/* One line for each layer that something weaker stands in for. */
-static void
-tell_layers(const struct kn_run *r)
-{
-	const char *name;
-	char text[400];
-	size_t n = 0;
-
-	for (size_t i = 0; (name = knit_layer_name(i)); i++) {
-		if (strcmp(knit_pool_layer(r->pool, name), "degraded") == 0 &&
-		    n < sizeof text)
-			n += (size_t)snprintf(
-			    text + n, sizeof text - n, "%s%s", n ? ", " : "", name);
-	}
-	if (n > 0 && !r->voice.quiet)
-		kn_say(&r->voice,
-		    "not enforced by the kernel here, something weaker stands in: %s "
-		    "(knit-sandbox doctor says why)",
-		    text);
-	name = knit_pool_fact(r->pool, "lacks-namespaces");
-	if (name && !r->voice.quiet)
-		kn_say(&r->voice, "without namespaces %s", name);
-}
-
 int
 kn_run_open(struct kn_run *r, struct kn_err *e)
 {
@@ -201,7 +177,7 @@ kn_run_open(struct kn_run *r, struct kn_err *e)
 		kn_opt_hint_sources(&r->opt, e);
 		return -1;
 	}
-	tell_layers(r);
+	kn_say_layers(&r->voice, r->pool);
 	return 0;
 }
 

@@ -115,6 +115,31 @@ kn_say_take(struct kn_err *e, const struct knit_error *from)
 	return -1;
 }
 
+void
+kn_say_layers(const struct kn_voice *v, const struct knit_pool *pool)
+{
+	const char *name;
+	char text[400];
+	size_t n = 0;
+
+	if (v->quiet)
+		return;
+	for (size_t i = 0; (name = knit_layer_name(i)); i++) {
+		if (strcmp(knit_pool_layer(pool, name), "degraded") == 0 &&
+		    n < sizeof text)
+			n += (size_t)snprintf(
+			    text + n, sizeof text - n, "%s%s", n ? ", " : "", name);
+	}
+	if (n > 0)
+		kn_say(v,
+		    "not enforced by the kernel here, something weaker stands in: %s "
+		    "(knit-sandbox doctor says why)",
+		    text);
+	name = knit_pool_fact(pool, "lacks-namespaces");
+	if (name)
+		kn_say(v, "without namespaces %s", name);
+}
+
 int
 kn_say_out(const struct kn_voice *v, const char *text, size_t n)
 {

@@ -111,6 +111,7 @@ open_pool(struct kn_serve *s, struct kn_err *e)
 	}
 	if (knit_pool_remark(p->pool)[0] && !s->voice.quiet)
 		kn_say(&s->voice, "%s", knit_pool_remark(p->pool));
+	kn_say_layers(&s->voice, p->pool);
 	return p;
 }
 

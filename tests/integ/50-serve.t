@@ -5,7 +5,10 @@
 left_before
 . "$(dirname "$0")/../lib/serve.sh"
 
+ks run -- true
+grep 'weaker stands in' "$T/err" >"$T/weaker"
 begin
+is "$(grep 'weaker stands in' "$T/se")" "$(cat "$T/weaker")" "what something weaker stands in for is told, as a run tells it"
 is "$(cat "$T/health" 2>&1)" serving "the health file is there when a worker is ready"
 is "$(stat -c %a "$S")" 600 "the socket is its owner's alone"
 is "$(curl "$T/h" /health)" "200 serving" "/health"
