@@ -106,7 +106,9 @@ copy_in() {
 		[ "\$1" = bwrap ] || export KNIT_LAUNCHER="\$1"
 		[ "\$1" != oci:docker ] || export KNIT_IMAGE=$image
 		shift
-		exec prove --timer -j2 --formatter TAP::Formatter::File "\$@"
+		# (not in place of this shell: as process 1 of a container it waits for orphans too)
+		prove --timer -j2 --formatter TAP::Formatter::File "\$@"
+		exit \$?
 	G
 	case $1 in
 	podman* | docker) echo /lab ;;

@@ -9,6 +9,7 @@ fake=$T/fake
 mkdir "$fake" "$T/run"
 chmod 755 "$fake" "$T/run"
 XDG_RUNTIME_DIR=$T/run
+unset DBUS_SESSION_BUS_ADDRESS
 : >"$T/run/bus"
 PATH=$fake:$PATH
 # systemd_run BODY: what systemd-run does; $n is the number of the call.

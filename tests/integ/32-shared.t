@@ -72,7 +72,7 @@ print(eval(sys.argv[2]))' "$T/trace" "$1" 2>&1
 at_least "$(t 'len(S)')" 1 "the trace shows calls that another worker took"
 is "$(t '[e for e in S if X[e["name"]]["tid"] - 1 != int(e["args"]["to"][1:])]')" "[]" "each ran where it moved to"
 # All long ones at once need at most two rounds of them.
-is "$(t '[w for w in range(1, 5) if sum(x["tid"] == w and x["dur"] > 100000 for x in X.values()) > 3]')" "[]" \
+is "$(t '[w for w in range(1, 5) if sum(x["tid"] == w and x["dur"] > '"$(scaled 100)000"' for x in X.values()) > 3]')" "[]" \
 	"no worker had the long ones to itself"
 
 # ---- deaths ----

@@ -154,14 +154,21 @@ no_openat2 run --quiet -- true
 bwrap_rc=$rc
 no_openat2 doctor --json
 schema "openat2 refused"
-like "$(fix openat2)" 'RestrictSUIDSGID=.*DynamicUser=.*User=' "openat2 refused: which settings, and what instead"
+no_openat2_fix='RestrictSUIDSGID=.*DynamicUser=.*User=' no_openat2_hint='RestrictSUIDSGID= of systemd'
+case $(doc 'D["container"]') in
+docker | podman)
+	no_openat2_fix='run .*seccomp=k\.json'
+	no_openat2_hint=$(fix openat2)
+	;;
+esac
+like "$(fix openat2)" "$no_openat2_fix" "openat2 refused: which settings, and what instead"
 if [ "$bwrap_rc" = 0 ]; then
 	finding openat2 degraded openat2 "openat2 refused"
 	is "$(doc 'P["run"]["status"], P["cgroup-memory"]["cause"]')" "('ok', 'openat2')" "openat2 refused: a plain run works, and no cgroup can be had for that reason"
-	run_says "RestrictSUIDSGID= of systemd" "openat2 refused: a limit that must hold" \
+	run_says "$no_openat2_hint" "openat2 refused: a limit that must hold" \
 		"$PY" "$t_lib/refuse.py" --openat2 "$KS" run --memory 64M -- true
 	mkdir "$T/mine"
-	run_says "RestrictSUIDSGID= of systemd" "openat2 refused: a writable bind" \
+	run_says "$no_openat2_hint" "openat2 refused: a writable bind" \
 		"$PY" "$t_lib/refuse.py" --openat2 "$KS" run --bind "$T/mine" -- true
 	cat >"$T/tasks" <<'X'
 {"id":"given","argv":["true"],"files":{"x":{"content":"y"}}}
@@ -172,7 +179,7 @@ X
 	like "$(grep '"left"' "$T/out")" 'RestrictSUIDSGID=' "openat2 refused: what cannot be collected says why"
 else # bubblewrap opens by it too, from 0.11 on
 	is "$rc $(doc 'P["openat2"]["cause"], P["run"]["status"]')" "1 ('openat2', 'refused')" "openat2 refused: no task can be run"
-	run_says "RestrictSUIDSGID= of systemd" "openat2 refused: any run" "$PY" "$t_lib/refuse.py" --openat2 "$KS" run -- true
+	run_says "$no_openat2_hint" "openat2 refused: any run" "$PY" "$t_lib/refuse.py" --openat2 "$KS" run -- true
 fi
 
 # ---- a real container, without privileges (C148) ----
@@ -265,7 +272,8 @@ is "$rc $(doc 'P["nested-user-namespace"]["status"], P["run"]["status"]')" "1 ('
 watched "$PY" "$t_lib/userns.py" --mount sh -c 'mount -t tmpfs none /proc && exec "$0" doctor --json' "$KS_REAL"
 finding identity refused proc-missing "no /proc"
 watched "$PY" "$t_lib/userns.py" --mount sh -c 'mount -t tmpfs none /sys/fs/cgroup && exec "$0" doctor --json' "$KS"
-finding cgroup-memory degraded cgroup-covered "an empty /sys/fs/cgroup"
+# (in a container it may be that no group is to be had there anyway)
+[ -n "$around" ] || finding cgroup-memory degraded cgroup-covered "an empty /sys/fs/cgroup"
 schema "an empty /sys/fs/cgroup"
 is "$(doc 'P["run"]["status"]')" ok "an empty /sys/fs/cgroup: a run works"
 line=$(fix cgroup-memory)

@@ -68,6 +68,10 @@ cgroup_granted && watched= || watched=1
 agree() {
 	name=$1 policy=$2
 	shift 2
+	if [ -n "$around" ]; then
+		not_here "$name: what our filter alone does"
+		return
+	fi
 	script='for a; do set -- $a; abi=$1; shift; echo with args $*; /p/calls $abi $*; done
 		'"$real"
 	watch_opts="--limit 300"
@@ -102,7 +106,7 @@ t = threading.Thread(target=print, args=("thread",)); t.start(); t.join()
 libc = ctypes.CDLL(None, use_errno=True)
 for nr in (237, 462, 101, 425): # mbind, mseal, ptrace, io_uring_setup
     print(nr, libc.syscall(nr, 0, 0, 0, 0, 0, 0), ctypes.get_errno())'
-[ -z "$x86" ] || is "$(out | tr '\n' ' ')" "thread 237 -1 1 462 -1 38 101 -1 1 425 -1 1 " \
+[ -z "$x86" ] || [ -n "$around" ] || is "$(out | tr '\n' ' ')" "thread 237 -1 1 462 -1 38 101 -1 1 425 -1 1 " \
 	"Docker's profile: threads start, its default is EPERM, what is newer ENOSYS, some stays refused"
 ks policy explain "$T/docker.json"
 like "$(out | tr -s ' \n' ' ')" "profile says which .*docker-20.10.json" "explain names the profile"

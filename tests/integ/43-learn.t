@@ -44,7 +44,7 @@ like "$(err)" 'not granted: mount, seen 1 time: always refused' "and named with 
 like "$(err)" 'not granted: socket' "a socket without a network too"
 is "$(js "$T/l2.json" 'any("mount" in r["names"] or "socket" in r["names"] for r in L[0]["seccomp"]["rules"])')" no "the policy does not allow them"
 ks policy learn --policy "$T/bound.json" --grant keyctl --out "$T/l3.json" -- python3 -S /calls.py "$m"
-like "$(js "$T/l3.json" '[r["args"] for r in L[0]["seccomp"]["rules"] if "keyctl" in r["names"]]')" "'value': 17" \
+[ -n "$around" ] || like "$(js "$T/l3.json" '[r["args"] for r in L[0]["seccomp"]["rules"] if "keyctl" in r["names"]]')" "'value': 17" \
 	"one that is asked for by name is, in the form that was seen"
 unlike "$(err)" 'not granted: keyctl' "and not listed as refused"
 

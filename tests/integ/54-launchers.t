@@ -1,15 +1,15 @@
 #!/bin/sh
 # 54-launchers.t: the same examples through every launcher: the same results but for usage
-# and worker. KNIT_LAUNCHERS: which are compared with bwrap; KNIT_LAUNCHER_ARGS: options that
-# these need.
-unset KNIT_LAUNCHER # (tap.sh) each is named below
+# and worker. KNIT_LAUNCHER and KNIT_IMAGE (tap.sh): which alone is compared with bwrap.
+compared=${KNIT_LAUNCHER:-} compared_args=${KNIT_IMAGE:+--set /launcher/image=$KNIT_IMAGE}
+unset KNIT_LAUNCHER KNIT_IMAGE # each is named below
 . "$(dirname "$0")/../lib/tap.sh"
 left_before
 runtime=
 for dir in /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin; do
 	[ -x "$dir/runc" ] && runtime=oci:runc
 done
-[ -n "$runtime" ] || [ -n "${KNIT_LAUNCHERS-}" ] || lacking "no runc here" "the examples through oci:runc"
+[ -n "$runtime" ] || [ -n "$compared" ] || lacking "no runc here" "the examples through oci:runc"
 who=user
 [ -z "$root" ] || who=root
 mkdir "$T/shown" "$T/writable" "$T/hidden"
@@ -35,7 +35,7 @@ through() { # LAUNCHER
 	is "$(wc -l <"$T/results-$1")" "$(wc -l <"$T/tasks")" "$1: a result for each"
 }
 through bwrap
-for launcher in ${KNIT_LAUNCHERS-direct $runtime}; do
+for launcher in ${compared:-direct $runtime}; do
 	if [ "$launcher" = direct ]; then # 52-direct.t has what it needs
 		ks run --launcher direct -- true
 		if err | grep -q 'layer landlock: required for /launcher/type'; then
@@ -43,7 +43,7 @@ for launcher in ${KNIT_LAUNCHERS-direct $runtime}; do
 			continue
 		fi
 	fi
-	through "$launcher" "${KNIT_LAUNCHER_ARGS-}"
+	through "$launcher" "$compared_args"
 	"$PY" -S "$t_lib/examples.py" judge "$launcher" "$who" "$T/results-bwrap" "$T/results-$launcher" >"$T/judged" 2>&1
 	while read -r line; do
 		case $line in

@@ -55,6 +55,17 @@ case ${KNIT_LAUNCHER:-bwrap} in bwrap) bwrap=1 ;; direct) direct=1 ;; esac
 # Workers that are no children of ours, but a daemon's or nobody's; the engine is told to
 # remove them, and takes its time.
 case ${KNIT_LAUNCHER:-} in oci:podman | oci:docker) engine=1 ;; *) engine= ;; esac
+# A filter is around us already, as in a container: what it refuses does not come to ours.
+around=
+grep -q '^Seccomp:[[:space:]]*0' /proc/self/status || around=1
+# $own_mounts COMMAND...: as root of mounts of one's own. It is empty where what starts the
+# workers would not be in there (a daemon), or takes root of a namespace for root.
+own_mounts="$PY $t_lib/userns.py --mount"
+case ${KNIT_LAUNCHER:-}$root in
+oci:docker*) own_mounts= ;;
+oci:*1) own_mounts="unshare --mount" ;;
+oci:*) own_mounts= ;;
+esac
 
 T=$(mktemp -d "${TMPDIR:-/tmp}/knit-t.XXXXXX") || exit 1
 mkdir "$T/tmp" "$T/home"
