@@ -20,8 +20,8 @@ is_label_char(char c)
 }
 
 /* The last label of a name is no number: what looks like "127.1" or "0x7f.1" would be
- * an address to some resolvers (strtoul() with base 0 takes it whole). "448304173f12", as
- * a container is called, is a name. */
+ * an address to some resolvers (strtoul() with base 0 takes it whole). "448304173f12",
+ * as a container is called, is a name. */
 static bool
 ends_in_number(const char *name)
 {
