@@ -26,7 +26,11 @@
 
 enum {
 	EXEC_WAIT_MS = 10000, /* an exec held up this long is a failed launch */
-	GONE_WAIT_MS = 1000   /* from the launcher's end to its sandbox's */
+	GONE_WAIT_MS = 1000,  /* from the launcher's end to its sandbox's */
+	/* What the group around a task's own may have above it: where both had the same
+	 * limit, the kernel could meet the outer one first, and a kill for that is not
+	 * counted as the task's. */
+	WORKER_SLACK_BYTES = 1 << 20
 };
 
 /* Both ends of everything that a start makes. go: for a child that waits for the guard.
@@ -172,7 +176,7 @@ plan(
 	uint64_t memory = l->policy->worker.memory, pids = l->policy->worker.pids;
 
 	if (memory != 0)
-		memory += l->ops->mem_overhead;
+		memory += l->ops->mem_overhead + WORKER_SLACK_BYTES;
 	if (pids != 0)
 		pids += l->ops->pids_overhead;
 	if (kn_cgroup_prepare(l->cgroup, w, memory, pids, e) < 0)

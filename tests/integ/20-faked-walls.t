@@ -33,7 +33,7 @@ else
 	not_here "Landlock without scopes cannot be looked at"
 fi
 faked setsid 'session'
-faked prctl 'no_new_privs|capabilit|mount namespace|bwrap'
+faked prctl 'no_new_privs|capabilit|mount namespace|bwrap|join the worker.s cgroup'
 faked capset 'capabilit|mount namespace|bwrap'
 faked mount 'mount|root|bwrap'
 faked unshare 'namespace|bwrap'

@@ -52,11 +52,16 @@ fi
 is "$(v small '["usage"]["max_rss"] < 20 << 20')" yes "max_rss is its own in any case"
 is "$(js "$T/out" '(by["small"]["usage"].get("pids_peak") or 0) < 15')" yes "a peak of processes is never an earlier task's"
 
+ks run --set /limits/worker/memory=64M --set /limits/task/memory=0 --report "$T/report" -- python3 -S -c 'x = bytearray(1 << 30)'
+is "$rc $(verdict)" "137 memory" "a worker's memory is its task's too"
+
 # ---- alone in a group: into a leaf first, and back ----
 group alone
 in_group "$KS" run --memory 64M --report "$T/report" -- python3 -S -c "$hog"
 is "$rc $(verdict)" "137 memory" "alone in a group: --memory is enforced"
 is "$(cat "$g/cgroup.subtree_control")" "" "alone in a group: controllers are off again"
+in_group "$KS" run --set /limits/worker/memory=64M --set /limits/task/memory=0 --report "$T/report" -- python3 -S -c "$hog"
+is "$rc $(verdict)" "137 memory" "alone in a group: a worker's memory is its task's too"
 in_group sh -c 'umask 0777; exec "$0" run --memory 64M -- echo it runs' "$KS"
 is "$rc $(out)" "0 it runs" "alone in a group: whatever the umask is"
 echo 150M >"$g/memory.max"
