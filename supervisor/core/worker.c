@@ -342,6 +342,7 @@ on_stop_acked(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 	uint64_t ms = p->c.grace_ms + (uint64_t)p->c.hard_slack_ms;
 
 	(void)ev;
+	p->worker[w].stopped = true;
 	/* A module's process has memory to give back, and after it its sandbox. */
 	if (p->c.calls)
 		ms += KN_KILL_AGAIN_MS;
@@ -352,8 +353,8 @@ static void
 on_gone(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 {
 	struct kn_core_worker *k = &p->worker[w];
-	bool asked = k->state == KN_WORKER_STOPPING || k->state == KN_WORKER_ENDING ||
-		     k->why == KN_WHY_STOP_NOW;
+	bool asked =
+	    k->state == KN_WORKER_STOPPING || k->stopped || k->why == KN_WHY_STOP_NOW;
 	bool useless = !k->served && !asked && k->why != KN_WHY_CRASH_LOOP &&
 		       k->why != KN_WHY_LAUNCH_FATAL;
 

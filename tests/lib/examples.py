@@ -148,7 +148,7 @@ def build(shown, writable, hidden):
     py("ok", "refused calls", SYS + "for n in %s: print(sc(n,0,0,0,0,0))" % [NR[n] for n in sorted(NR) if n != "shmget"])
     py("ok", "no power", "for l in open('/proc/self/status'):\n if l[:3] in ('Cap','NoN') or l[:8]=='Seccomp:': print(l.strip())",
        direct_user="only who has privileges can take them from CapBnd, which no_new_privs makes useless")
-    other = "t(os.setuid,0)\nt(os.setgid,0)\nt(os.setgroups,[0])\nt(os.chroot,'/')\nt(os.nice,-5)"
+    other = "t(os.setuid,0)\nt(os.setgid,5)\nt(os.setgroups,[0])\nt(os.chroot,'/')\nt(os.nice,-5)"
     py("ok", "no other user", TRY.replace("errno.errorcode[e.errno]", "'refused'") + other)
     py("ok", "how that is told to it", TRY + other, direct="to a namespace there is no such user, here it is not allowed")
     py("ok", "signals as they begin", "for l in open('/proc/self/status'):\n if l[:3]=='Sig' and l[:4]!='SigQ': print(l.strip())")

@@ -307,6 +307,25 @@ claimed_when_the_grace_is_over(void **state)
 }
 
 static void
+who_has_stopped_and_ends_late_is_not_lost(void **state)
+{
+	struct kn_pool_counts c;
+	struct fixture f;
+
+	(void)state;
+	bring(&f, KN_WORKER_ENDING);
+	f.now_ns += 1000 * KN_CORE_MS;
+	feed(&f, KN_EV_TIMER, 0);
+	assert_int_equal(count(&f, KN_ACT_KILL_WORKER), 1);
+	assert_int_equal(f.out[0].why, KN_WHY_NO_END);
+	feed(&f, KN_EV_GONE, 0);
+	kn_pool_count(f.p, &c);
+	assert_int_equal(c.lost, 0);
+	assert_int_equal(c.failed_launches, 0);
+	free(f.storage);
+}
+
+static void
 a_gen_is_never_0(void **state)
 {
 	struct fixture f;
@@ -334,6 +353,7 @@ main(void)
 		cmocka_unit_test(late_while_being_published),
 		cmocka_unit_test(late_while_being_taken_back),
 		cmocka_unit_test(claimed_when_the_grace_is_over),
+		cmocka_unit_test(who_has_stopped_and_ends_late_is_not_lost),
 		cmocka_unit_test(a_gen_is_never_0),
 	};
 
