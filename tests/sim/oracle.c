@@ -186,8 +186,7 @@ static void
 see_gone(struct sim *s, uint32_t w)
 {
 	struct book_worker *b = &s->b[w];
-	bool asked =
-	    b->told == STOPPING || b->told == ENDING || b->why == KN_WHY_STOP_NOW;
+	bool asked = b->told == STOPPING || b->stopped || b->why == KN_WHY_STOP_NOW;
 
 	b->told = DEAD;
 	if (!b->useful && !asked && !s->failed)
@@ -287,6 +286,7 @@ see_worker(struct sim *s, uint32_t w, const struct kn_event *ev)
 			mark_lied(s, w);
 		if (b->told == STOPPING) {
 			b->told = ENDING;
+			b->stopped = true;
 			b->since_ns = s->now_ns;
 		}
 		break;

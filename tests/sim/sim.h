@@ -141,7 +141,7 @@ struct book_worker {
 	uint32_t lane[SLOTS], lane_n;
 	uint32_t given, fails_before, infra_row;
 	uint64_t refused_ns; /* the last publication was; 0: no, or a result since */
-	bool useful, was_ready, lied, retire, answered;
+	bool useful, was_ready, lied, retire, answered, stopped;
 	uint64_t since_ns, ready_ns, head_since_ns;
 	uint64_t may_step, must_step; /* it failed to claim: may, must be killed */
 };
