@@ -130,12 +130,16 @@ while True: sc($key_n, 1, 0, 0, 0, 0)
 } >"$T/tasks"
 slowly "$T/tasks"
 ks run --workers 2 --ro-bind "$T/spam.py:/spam.py" --tasks "$T/tasks"
-is "$(js "$T/out" 'by["spam"]["verdict"], len(by["spam"]["refused"]), by["spam"]["refused_more"] > 0')" \
-	"('timeout', 16, True)" "16 kinds of refused calls are listed, the rest is counted"
+if [ -z "$around" ]; then
+	is "$(js "$T/out" 'by["spam"]["verdict"], len(by["spam"]["refused"]), by["spam"]["refused_more"] > 0')" \
+		"('timeout', 16, True)" "16 kinds of refused calls are listed, the rest is counted"
+	# (answered: as fast as the rests allow, some thousands a second at most)
+	at_most "$(js "$T/out" 'by["spam"]["refused_more"] // slow')" 100000 "it was slowed down"
+else
+	not_here "a call of many kinds that a filter around us lets through"
+fi
 is "$(js "$T/out" 'sum(l.get("stdout") == "42\n" for l in L)')" 40 "and the innocent beside it were served"
 is "$(js "$T/out" 'L[-1]["id"]')" spam "all of them before its time was over"
-# (answered: as fast as the rests allow, some thousands a second at most)
-at_most "$(js "$T/out" 'by["spam"]["refused_more"] // slow')" 100000 "it was slowed down"
 
 # ---- the supervisor is killed while a call waits for it ----
 cat >"$T/killed.sh" <<X
