@@ -37,6 +37,8 @@ process(const struct kn_oci_req *r)
 
 	json_array_append_new(args, json_sprintf("%u", r->policy->identity.uid));
 	json_array_append_new(args, json_sprintf("%u", r->policy->identity.gid));
+	json_array_append_new(args, json_string("0")); /* of whom, see user below */
+	json_array_append_new(args, json_string("0"));
 	json_array_append_new(args, json_string(stub_path));
 	for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
 		json_object_set_new(caps, sets[i], json_pack("[s]", "CAP_SETFCAP"));

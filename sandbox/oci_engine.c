@@ -126,6 +126,8 @@ put_all(struct kn_argv *a, const struct kn_engine_req *r, struct kn_err *e)
 {
 	bool podman = r->runtime == KN_RUNTIME_PODMAN;
 	const char *stub = podman ? "/proc/self/fd/4" : KN_ENGINE_STUB;
+	const uint32_t uid = r->own_userns ? 0 : r->uid;
+	const uint32_t gid = r->own_userns ? 0 : r->gid;
 	int bad = 0;
 
 	bad |= put(a, "%s", r->program);
@@ -143,8 +145,7 @@ put_all(struct kn_argv *a, const struct kn_engine_req *r, struct kn_err *e)
 	/* (a user's podman gives no profile, and older ones refuse to hear of any) */
 	bad |= put(a, "%s",
 	    r->own_userns ? "--cap-add=SETFCAP" : "--security-opt=apparmor=unconfined");
-	bad |= put(
-	    a, "--user=%u:%u", r->own_userns ? 0 : r->uid, r->own_userns ? 0 : r->gid);
+	bad |= put(a, "--user=%u:%u", uid, gid);
 	bad |=
 	    put(a, "--network=%s", r->policy->network == KN_NET_HOST ? "host" : "none");
 	bad |= put(a, "--hostname=%s",
@@ -161,6 +162,8 @@ put_all(struct kn_argv *a, const struct kn_engine_req *r, struct kn_err *e)
 	bad |= put(a, "nest");
 	bad |= put(a, "%u", r->policy->identity.uid);
 	bad |= put(a, "%u", r->policy->identity.gid);
+	bad |= put(a, "%u", uid);
+	bad |= put(a, "%u", gid);
 	bad |= put(a, "%s", stub);
 	if (!podman) {
 		bad |= put(a, "fetch");

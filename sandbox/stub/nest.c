@@ -102,37 +102,68 @@ keep_caps(void)
 	return (int)r;
 }
 
+/* That the runtime made us who it was asked to, and left us no group of its caller's.
+ * As root of a container of its own we may have what the image gives to root: those are
+ * mapped there, and the caller's are not. */
+static int
+verify_identity(uint32_t uid, uint32_t gid, const char **out_what)
+{
+	enum { OVERFLOW_GID = 65534 };
+	static gid_t groups[256];
+	uid_t r, e, s;
+	long n;
+
+	*out_what = "the uid is not the one that was asked for";
+	if (KN_SYS3(SYS_getresuid, &r, &e, &s) < 0 || r != uid || e != uid || s != uid)
+		return -EPERM;
+	*out_what = "the gid is not the one that was asked for";
+	if (KN_SYS3(SYS_getresgid, &r, &e, &s) < 0 || r != gid || e != gid || s != gid)
+		return -EPERM;
+	*out_what = "supplementary groups that nobody asked for";
+	n = KN_SYS2(SYS_getgroups, sizeof groups / sizeof *groups, groups);
+	if (n < 0)
+		return (int)n;
+	for (long i = 0; i < n; i++)
+		if (groups[i] != gid && (uid != 0 || groups[i] == OVERFLOW_GID))
+			return -EPERM;
+	return 0;
+}
+
 int
 kn_nest(const char *const *args, const char **out_what)
 {
 	static char *const none[] = { NULL };
-	uint32_t from_uid = (uint32_t)KN_SYS0(SYS_geteuid);
-	uint32_t from_gid = (uint32_t)KN_SYS0(SYS_getegid);
+	uint32_t id[4]; /* uid, gid, and the two that the runtime gave */
 	size_t used;
-	uint64_t uid, gid;
 	int r;
 
 	*out_what = "arguments";
-	for (int i = 2; i < 5; i++)
-		if (!args[i])
+	for (int i = 0; i < 4; i++) {
+		if (!args[2 + i])
 			return -EINVAL;
-	uid = kn_text_number(args[2], strlen(args[2]), &used);
-	gid = kn_text_number(args[3], strlen(args[3]), &used);
+		id[i] =
+		    (uint32_t)kn_text_number(args[2 + i], strlen(args[2 + i]), &used);
+	}
+	if (!args[6])
+		return -EINVAL;
+	r = verify_identity(id[2], id[3], out_what);
+	if (r < 0)
+		return r;
 	r = (int)KN_SYS1(SYS_unshare, CLONE_NEWUSER);
 	*out_what = "the container lets nobody make a user namespace";
 	if (r < 0)
 		return r;
 	/* Not dumpable, our own files in /proc belong to the root above. */
 	KN_SYS5(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
-	r = put_all((uint32_t)uid, (uint32_t)gid, from_uid, from_gid, out_what);
+	r = put_all(id[0], id[1], id[2], id[3], out_what);
 	if (r < 0)
 		return r;
 	*out_what = "capabilities in it";
 	r = keep_caps();
 	if (r < 0)
 		return r;
-	*out_what = args[4];
-	return (int)KN_SYS3(SYS_execve, args[4], args + 4, none);
+	*out_what = args[6];
+	return (int)KN_SYS3(SYS_execve, args[6], args + 6, none);
 }
 
 /* ---- what is writable ---- */

@@ -377,12 +377,16 @@ an_engine_is_told_of_every_wall_and_of_no_privilege(void **state)
 		assert_string_equal(
 		    a.v[a.n - 1], docker ? KN_ENGINE_SOCKET : "/proc/self/fd/4");
 		assert_string_equal(
-		    a.v[a.n - 5 - 2 * docker], docker ? "debian:12" : "/place/root");
+		    a.v[a.n - 7 - 2 * docker], docker ? "debian:12" : "/place/root");
 		assert_int_equal(has_arg(&a, "--rootfs"), !docker);
 		assert_int_equal(
 		    has_arg(
 			&a, "--mount=type=bind,src=/place/w0/knit,dst=/.knit,readonly"),
 		    docker);
+		/* who the stub has to find itself to be */
+		for (size_t i = 3; i < 5; i++)
+			assert_string_equal(
+			    a.v[a.n - i - 2 * docker + 1], docker ? "1234" : "0");
 		kn_argv_fini(&a);
 	}
 	/* Root's podman confines as docker does; its profile refuses the stub. */
