@@ -61,7 +61,10 @@ prepare() { # PLACE [LAUNCHER]
 	[ -f "$profile" ] || {
 		/lab/src/build/knit-sandbox policy export --around 2>/dev/null >"$profile" || return 1
 	}
-	[ "${2:-}" != oci:docker ] || { start_docker && import_image docker; } || return 1
+	# (docker's root refuses binds that are written to; its group may ask the daemon)
+	[ "${2:-}" != oci:docker ] || {
+		make_user && start_docker && import_image docker && usermod -aG docker $user
+	} || return 1
 	case $1 in
 	user) make_user ;;
 	system) : ;;

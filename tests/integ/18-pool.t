@@ -76,6 +76,7 @@ for spares in 0 1; do
 	# (a spare is launched while a task runs: that has to be long enough)
 	case $spares in 0) n=20 ms=150 ;; 1) n=10 ms=600 ;; esac
 	[ "${KNIT_SLOW:-1}" = 1 ] || n=8
+	[ -z "$engine" ] || [ $spares = 0 ] || ms=1200
 	naps $n $ms
 	ks run $patient --tasks "$T/tasks" --workers 1 --set /pool/recycle/tasks=1 --set /pool/spares=$spares --debug lifecycle
 	is "$rc $(js "$T/out" 'len(by)')" "0 $n" "recycled after each task, spares $spares: all answered"

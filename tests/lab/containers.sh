@@ -11,7 +11,7 @@ set -eu
 . "$(dirname "$0")/common.sh"
 kernel=6.12
 places="user system podman podman-user docker machine
-user/oci:crun system/oci:crun system/oci:runc system/oci:podman system/oci:docker"
+user/oci:crun user/oci:docker system/oci:crun system/oci:runc system/oci:podman"
 quick=
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -25,16 +25,22 @@ done
 build=$(cd "${B:-build/gcc}" && pwd)
 [ -x "$build/knit-sandbox" ] || die "no $build/knit-sandbox; build it first: make tests"
 here=tests/containers
-# In each place, and on the machine itself.
+# In each place, with the workers of another launcher (what asks nothing of them is left
+# out there), and on the machine itself.
 anywhere=$(cd "$TOP" && ls $here/[1-4]*.t)
+workers=$anywhere
 machine=$(cd "$TOP" && ls $here/[5-9]*.t)
 [ $# -gt 0 ] || [ -n "$quick" ] || {
 	say_left_out
 	anywhere="$anywhere $(suite)"
+	workers="$workers $(suite | grep -E '/(0[1-9]|1[0389]|2[0-5]|5[14])-|hostile/')"
 }
 for p in $places; do
 	scripts=$anywhere
-	[ "$p" != machine ] || scripts=$machine
+	case $p in
+	*/*) scripts=$workers ;;
+	machine) scripts=$machine ;;
+	esac
 	[ $# -eq 0 ] || scripts=$*
 	# shellcheck disable=SC2086
 	[ -z "$scripts" ] || echo "$p" $scripts
