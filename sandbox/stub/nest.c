@@ -103,12 +103,12 @@ keep_caps(void)
 }
 
 /* That the runtime made us who it was asked to, and left us no group of its caller's.
- * As root of a container of its own we may have what the image gives to root: those are
- * mapped there, and the caller's are not. */
+ * As root of a container's own user namespace we may have groups: those that an image
+ * gives to root, which are mapped there, and those of an ordinary user who started it
+ * and whom the kernel does not let drop any. */
 static int
 verify_identity(uint32_t uid, uint32_t gid, const char **out_what)
 {
-	enum { OVERFLOW_GID = 65534 };
 	static gid_t groups[256];
 	uid_t r, e, s;
 	long n;
@@ -119,12 +119,14 @@ verify_identity(uint32_t uid, uint32_t gid, const char **out_what)
 	*out_what = "the gid is not the one that was asked for";
 	if (KN_SYS3(SYS_getresgid, &r, &e, &s) < 0 || r != gid || e != gid || s != gid)
 		return -EPERM;
+	if (uid == 0)
+		return 0;
 	*out_what = "supplementary groups that nobody asked for";
 	n = KN_SYS2(SYS_getgroups, sizeof groups / sizeof *groups, groups);
 	if (n < 0)
 		return (int)n;
 	for (long i = 0; i < n; i++)
-		if (groups[i] != gid && (uid != 0 || groups[i] == OVERFLOW_GID))
+		if (groups[i] != gid)
 			return -EPERM;
 	return 0;
 }

@@ -15,9 +15,9 @@
  * our program again: what the kernel keeps of who began it is of the new namespace, or
  * a task, who is the container's root to the kernel, could look at us. args: program,
  * "nest", uid, gid, the uid and gid that the runtime was to start us with, the program
- * again and its arguments. If we are not those, or have other groups, it is refused: a
- * runtime may be told that a call succeeded which did nothing. Returns only if that
- * failed: a negative errno. */
+ * again and its arguments. If we are not those, or, not being uid 0, have other groups,
+ * it is refused: a runtime may be told that a call succeeded which did nothing. Returns
+ * only if that failed: a negative errno. */
 int kn_nest(const char *const *args, const char **out_what);
 /* Go where the launcher did not go: the runtime and its threads are no part of the
  * worker; and see of the cgroups what is below. Closes the descriptors. */
