@@ -355,9 +355,10 @@ peaks_told() {
 
 # ---- what is left: mounts, cgroups, files; processes are watched's business ----
 t_mounts() {
-	# (the last is podman's own, from its first container on)
+	# (the last two are an engine's own: podman's from its first container on, docker's
+	# from the first that has the host's network)
 	cut -d' ' -f4- /proc/self/mountinfo | grep -v -e ' - \(tracefs\|autofs\) ' \
-		-e ' /[a-z/.]*/containers/storage/overlay ' | sort
+		-e ' /[a-z/.]*/containers/storage/overlay ' -e ' /run/docker/netns/default ' | sort
 }
 # Folders of our own runs below the cgroup tree: knit-POOL-PID-START-....
 t_cgroups() {
