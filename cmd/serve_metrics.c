@@ -128,7 +128,7 @@ kn_serve_metrics(struct kn_serve *s, size_t *out_n)
 	metric(f, "knit_workers_started_total", "counter", "Workers that became ready.",
 	    v.t.workers_started);
 	metric(f, "knit_workers_lost_total", "counter",
-	    "Workers that died with a task.", v.t.workers_lost);
+	    "Workers that ended though nobody had told them to.", v.t.workers_lost);
 	metric(f, "knit_launches_failed_total", "counter",
 	    "Workers that never became ready.", v.t.failed_launches);
 	metric(f, "knit_pools", "gauge",

@@ -73,7 +73,8 @@
  * the RESULT, and teardown_ms more as above, else KILL_WORKER(NO_END) and the task is
  * answered CANCELLED. stop STOP_WORKER to STOP_ACKED: stop_ack_ms, else
  * KILL_WORKER(NO_STOP_ACK); STOP_ACKED to GONE: grace_ms + hard_slack_ms, else
- * KILL_WORKER(NO_END). STOP_WORKER is only sent to a worker whose lane is empty.
+ * KILL_WORKER(NO_END). STOP_WORKER is only sent to a worker whose lane is empty,
+ * but for what it claims from a bank until it sees that.
  *
  * Attempts. Claimed counts as run (it may have). GONE of a worker: its claimed tasks
  * are run again while retries are left, else WORKER_LOST, unless decided before (HARD,

@@ -101,7 +101,7 @@ struct kn_core_worker {
 	bool served;	 /* has claimed a task in this incarnation */
 	bool answered;	 /* has answered one */
 	bool was_ready;	 /* in this incarnation */
-	bool stopped;	 /* has said so, its lane empty: no loss, however it ends */
+	bool stopped;	 /* has said so; with nothing claimed it is no loss then */
 	bool looking;	 /* a LOOK sent in this step: its answer comes before a kill */
 	bool dirty;	 /* its timer is set anew at the end of the step */
 	uint64_t due_ns; /* what the present state waits for: start, stop, kill again */

@@ -349,12 +349,22 @@ on_stop_acked(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 	enter(p, w, KN_WORKER_ENDING, ms);
 }
 
+/* It was told to stop and did, or it was too slow in that for its time: a machine's
+ * matter, where it held nothing. */
+static bool
+ended_as_asked(const struct kn_core_worker *k)
+{
+	if (k->state == KN_WORKER_STOPPING || k->why == KN_WHY_STOP_NOW)
+		return true;
+	return (k->stopped || k->why == KN_WHY_NO_STOP_ACK) && k->claimed_n == 0 &&
+	       !k->lied;
+}
+
 static void
 on_gone(struct kn_pool *p, uint32_t w, const struct kn_event *ev)
 {
 	struct kn_core_worker *k = &p->worker[w];
-	bool asked =
-	    k->state == KN_WORKER_STOPPING || k->stopped || k->why == KN_WHY_STOP_NOW;
+	bool asked = ended_as_asked(k);
 	bool useless = !k->served && !asked && k->why != KN_WHY_CRASH_LOOP &&
 		       k->why != KN_WHY_LAUNCH_FATAL;
 

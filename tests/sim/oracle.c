@@ -182,11 +182,22 @@ goes_back(struct sim *s, const struct book_worker *b, struct book_task *t)
 	return true;
 }
 
+static bool
+ended_as_asked(const struct sim *s, const struct book_worker *b)
+{
+	if (b->told == STOPPING || b->why == KN_WHY_STOP_NOW)
+		return true;
+	for (uint32_t i = 0; i < b->lane_n; i++)
+		if (s->t[b->lane[i]].claimed)
+			return false;
+	return (b->stopped || b->why == KN_WHY_NO_STOP_ACK) && !b->lied;
+}
+
 static void
 see_gone(struct sim *s, uint32_t w)
 {
 	struct book_worker *b = &s->b[w];
-	bool asked = b->told == STOPPING || b->stopped || b->why == KN_WHY_STOP_NOW;
+	bool asked = ended_as_asked(s, b);
 
 	b->told = DEAD;
 	if (!b->useful && !asked && !s->failed)

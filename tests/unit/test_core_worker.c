@@ -306,10 +306,21 @@ claimed_when_the_grace_is_over(void **state)
 	free(f.storage);
 }
 
+static uint64_t
+lost_when_gone(struct fixture *f)
+{
+	struct kn_pool_counts c;
+
+	feed(f, KN_EV_GONE, 0);
+	kn_pool_count(f->p, &c);
+	assert_int_equal(c.failed_launches, 0);
+	free(f->storage);
+	return c.lost;
+}
+
 static void
 who_has_stopped_and_ends_late_is_not_lost(void **state)
 {
-	struct kn_pool_counts c;
 	struct fixture f;
 
 	(void)state;
@@ -318,11 +329,33 @@ who_has_stopped_and_ends_late_is_not_lost(void **state)
 	feed(&f, KN_EV_TIMER, 0);
 	assert_int_equal(count(&f, KN_ACT_KILL_WORKER), 1);
 	assert_int_equal(f.out[0].why, KN_WHY_NO_END);
-	feed(&f, KN_EV_GONE, 0);
-	kn_pool_count(f.p, &c);
-	assert_int_equal(c.lost, 0);
-	assert_int_equal(c.failed_launches, 0);
-	free(f.storage);
+	assert_int_equal(lost_when_gone(&f), 0);
+}
+
+static void
+who_is_slow_to_hear_and_holds_nothing_is_not_lost(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	bring(&f, KN_WORKER_STOPPING);
+	f.now_ns += 1000 * KN_CORE_MS;
+	feed(&f, KN_EV_TIMER, 0);
+	assert_int_equal(count(&f, KN_ACT_KILL_WORKER), 1);
+	assert_int_equal(f.out[0].why, KN_WHY_NO_STOP_ACK);
+	assert_int_equal(lost_when_gone(&f), 0);
+}
+
+static void
+who_has_stopped_and_then_lies_is_lost(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	bring(&f, KN_WORKER_ENDING);
+	feed(&f, KN_EV_VIOLATION, 0);
+	assert_int_equal(count(&f, KN_ACT_KILL_WORKER), 1);
+	assert_int_equal(lost_when_gone(&f), 1);
 }
 
 static void
@@ -354,6 +387,8 @@ main(void)
 		cmocka_unit_test(late_while_being_taken_back),
 		cmocka_unit_test(claimed_when_the_grace_is_over),
 		cmocka_unit_test(who_has_stopped_and_ends_late_is_not_lost),
+		cmocka_unit_test(who_is_slow_to_hear_and_holds_nothing_is_not_lost),
+		cmocka_unit_test(who_has_stopped_and_then_lies_is_lost),
 		cmocka_unit_test(a_gen_is_never_0),
 	};
 
