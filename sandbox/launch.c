@@ -16,6 +16,7 @@
 #include "sandbox/idmap.h"
 #include "sandbox/lack.h"
 #include "sandbox/launch_int.h"
+#include "sandbox/oci_engine.h"
 #include "sandbox/place.h"
 
 enum {
@@ -57,6 +58,19 @@ check_ids(const struct kn_launcher *l, struct kn_err *e)
 	return 0;
 }
 
+/* Whether an engine is told to work below dir (TMPDIR, HOME, ...). */
+static bool
+is_engine_told(const char *dir, size_t n)
+{
+	for (char *const *v = kn_engine_env(); *v != NULL; v++) {
+		const char *value = strchr(*v, '=');
+
+		if (value != NULL && strncmp(value + 1, dir, n) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* A directory to mount the private tmpfs over, in the child's own mount namespace:
  * one that hides neither the launcher's program, nor what it works in, nor any path
  * that it is told to bind. */
@@ -72,7 +86,8 @@ choose_mount_dir(const struct kn_launcher *l)
 		bool free_here = lstat(candidates[i], &st) == 0 &&
 				 S_ISDIR(st.st_mode) &&
 				 strncmp(l->program, candidates[i], n) != 0 &&
-				 strncmp(l->place, candidates[i], n) != 0;
+				 strncmp(l->place, candidates[i], n) != 0 &&
+				 !is_engine_told(candidates[i], n);
 
 		for (size_t j = 0; free_here && j < l->policy->fs.mount_n; j++) {
 			const struct kn_bind *b = &l->binds[j];

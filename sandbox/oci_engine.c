@@ -11,6 +11,11 @@
  *                          as it was started: it makes namespaces and mounts of its
  *                          own for tasks, whose filter is the policy's. Nothing of
  *                          this is --privileged
+ *   --no-healthcheck       an image's own command would be run beside the stub, with
+ *                          the stub's uid and without its walls
+ *   --userns host          the ids are those that were asked for, whatever the engine's
+ *                          settings are
+ *   --image-volume ignore  podman: a volume of an image's is a copy that would stay
  *   --cgroups disabled     podman: the stub joins those of ours
  *   --no-hosts, --passwd   podman: /etc has what the policy says
  *   --ulimit nofile, nproc as the caller had them
@@ -32,11 +37,12 @@ extern char **environ;
 static const char *const podman_only[] = { "--preserve-fds=2", "--cgroups=disabled",
 	"--read-only-tmpfs=false", "--security-opt=unmask=ALL",
 	"--security-opt=label=disable", "--no-hosts", "--passwd=false",
-	"--systemd=false" };
+	"--systemd=false", "--image-volume=ignore" };
 static const char *const docker_only[] = { "--security-opt=systempaths=unconfined" };
 static const char *const both[] = { "--rm", "--pull=never", "--read-only",
 	"--security-opt=seccomp=unconfined", "--security-opt=no-new-privileges",
-	"--cap-drop=all", "--log-driver=none", "--workdir=/" };
+	"--cap-drop=all", "--log-driver=none", "--workdir=/", "--no-healthcheck",
+	"--userns=host" };
 
 static int put(struct kn_argv *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

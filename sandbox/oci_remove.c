@@ -101,7 +101,7 @@ remove_it(const struct kn_oci_removal *r, bool settled)
 {
 	bool podman = r->runtime == KN_RUNTIME_PODMAN;
 	char filter[128];
-	const char *const tell[] = { r->program, "rm", "--force",
+	const char *const tell[] = { r->program, "rm", "--force", "--volumes",
 		podman ? "--time=0" : r->id, podman ? r->id : NULL, NULL };
 	const char *const list[] = { r->program, "ps", "--all", "--quiet", "--filter",
 		filter, NULL };

@@ -62,6 +62,45 @@ is "$(cat "$T/tree/n") $(stat -c %u "$T/tree/n")" "new $(id -u)" "what is writte
 ks run $oci --ro-bind "$T/tree:/.knit" -- sh -c 'cat /.knit/f; ls /.knit'
 is "$(out)" "" "what the stub has begun with is covered"
 like "$(err)" 'Permission denied|Duplicate mount point' "and closed"
+# An image may name a command of its own that an engine runs beside the worker, as the
+# worker's user and without its walls; and volumes, which are copies that stay.
+if [ -n "${KNIT_IMAGE:-}" ]; then
+	mkdir "$T/context"
+	beside=8$$
+	cat >"$T/context/Dockerfile" <<-X
+		FROM $KNIT_IMAGE
+		HEALTHCHECK --interval=1s CMD exec sleep $beside
+		VOLUME /data
+	X
+	format=
+	[ "$runtime" = docker ] || format="--format docker"
+	if HOME=$(getent passwd "$(id -u)" | cut -d: -f6) DOCKER_BUILDKIT=0 "$runtime" build $format -q -t "knit-t$$" "$T/context" >"$T/built" 2>&1; then
+		volumes=$("$runtime" volume ls -q | sort)
+		"$KS" run $oci --set "/launcher/image=knit-t$$" -- sleep 60 >"$T/out" 2>"$T/err" &
+		sup=$!
+		seen=
+		t_try=0
+		while [ $t_try -lt 60 ] && [ -d /proc/$sup ]; do
+			sleep 0.1
+			t_try=$((t_try + 1))
+			! pgrep -f "sleep $beside" >/dev/null || seen=1
+		done
+		is "$seen" "" "an image's own check of health is not run"
+		kill -9 $sup
+		wait $sup 2>/dev/null
+		ks run $oci --set "/launcher/image=knit-t$$" -- sh -c 'ls -A /data 2>/dev/null; touch /data/x 2>/dev/null || true'
+		is "$rc $(out)" "0 " "an image with a volume: empty, and not to be written to"
+		t_try=0
+		while [ "$("$runtime" volume ls -q | sort)" != "$volumes" ] && [ $t_try -lt 100 ]; do
+			pause 50
+			t_try=$((t_try + 1))
+		done
+		is "$("$runtime" volume ls -q | sort)" "$volumes" "and no volume is left, of a killed supervisor's neither"
+		"$runtime" rmi --force "knit-t$$" >/dev/null 2>&1
+	else
+		skip "no image can be built here: $(tail -n 1 "$T/built")" "an image's check of health, and volumes"
+	fi
+fi
 if cgroup_granted; then
 	ks run $oci --pids 7 -- "$PY" -S -c 'import os, time
 n = 0
