@@ -45,6 +45,8 @@ kn_boot_step_name(enum kn_boot_step s)
 		[KN_BSTEP_EGRESS] = "make the socket that leads out",
 		[KN_BSTEP_JOIN] = "join the worker's cgroup",
 		[KN_BSTEP_NEST] = "make a user namespace in the container",
+		[KN_BSTEP_WHO] = "verify whom the runtime started",
+		[KN_BSTEP_FETCH] = "be handed the worker's socket",
 	};
 	_Static_assert(sizeof names / sizeof names[0] == KN_BSTEP_N, "a name a step");
 

@@ -131,6 +131,8 @@ enum kn_boot_step {
 	KN_BSTEP_RUN,
 	KN_BSTEP_JOIN,
 	KN_BSTEP_NEST,
+	KN_BSTEP_WHO,
+	KN_BSTEP_FETCH,
 	KN_BSTEP_N
 };
 const char *kn_boot_step_name(enum kn_boot_step s);

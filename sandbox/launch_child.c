@@ -189,7 +189,7 @@ bring_binds(const struct kn_child *c)
 static void
 verify_identity(const struct kn_child *c)
 {
-	uid_t r, e, s;
+	uid_t r = ~c->uid, e = r, s = r; /* a call may also write nothing */
 
 	errno = EPERM;
 	if (syscall(SYS_getgroups, 0, NULL) != 0)
@@ -197,6 +197,7 @@ verify_identity(const struct kn_child *c)
 	if (syscall(SYS_getresgid, &r, &e, &s) < 0 || r != c->uid || e != c->uid ||
 	    s != c->uid)
 		die(c->report_fd, KN_STEP_GID, 0);
+	r = e = s = ~c->uid;
 	if (syscall(SYS_getresuid, &r, &e, &s) < 0 || r != c->uid || e != c->uid ||
 	    s != c->uid)
 		die(c->report_fd, KN_STEP_UID, 0);

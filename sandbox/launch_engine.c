@@ -192,7 +192,7 @@ make(const struct kn_oci *o, struct kn_oci_worker *x, struct kn_err *e)
 {
 	char dir[PATH_ROOM];
 
-	if (mkdir(x->dir, 0700) < 0)
+	if (kn_oci_make_dir(x->dir) < 0)
 		return kn_err_sys(e, KN_EK_HOST, "make %s", x->dir);
 	if (o->runtime == KN_RUNTIME_DOCKER) {
 		snprintf(dir, sizeof(dir), "%s/knit", x->dir);

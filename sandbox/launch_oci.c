@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "ipc/err.h"
+#include "ipc/fd.h"
 #include "sandbox/lack.h"
 #include "sandbox/launch_oci_int.h"
 #include "sandbox/launch_tree.h"
@@ -176,9 +177,17 @@ write_config(const char *dir, const char *text)
 
 	snprintf(path, sizeof(path), "%s/config.json", dir);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
-	return fd >= 0 && write(fd, text, n) == (ssize_t)n && fchmod(fd, 0444) == 0
+	return fd >= 0 && kn_fd_write_all(fd, text, n) == 0 && fchmod(fd, 0444) == 0
 		   ? 0
 		   : -1;
+}
+
+int
+kn_oci_make_dir(const char *dir)
+{
+	if (mkdir(dir, 0700) == 0)
+		return 0;
+	return errno == EEXIST ? kn_place_empty(dir) : -1;
 }
 
 static int
@@ -205,7 +214,7 @@ make_bundle(
 	text = kn_oci_config(&r, e);
 	if (text == NULL)
 		return -1;
-	rc = mkdir(x->dir, 0700) < 0 || mkdir(state, 0700) < 0 ||
+	rc = kn_oci_make_dir(x->dir) < 0 || mkdir(state, 0700) < 0 ||
 	     write_config(x->dir, text) < 0;
 	/* The runtime writes to its state only: what is next to it is believed. */
 	if (rc == 0 && c->root)

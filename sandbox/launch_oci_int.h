@@ -23,6 +23,10 @@ struct kn_oci {
 	struct kn_oci_worker *w;
 };
 
+/* A worker's directory below the place; what a start that failed left in it is removed.
+ * 0, or -1 with errno. */
+int kn_oci_make_dir(const char *dir);
+
 /* The parts of an engine (sandbox/oci_engine.h) in the kind's table. */
 int kn_engine_check(const struct kn_launcher *l, struct kn_err *e);
 int kn_engine_command(struct kn_launcher *l, uint32_t w, struct kn_err *e);

@@ -40,6 +40,13 @@ on_boot_fail(struct kn_wk *w, const struct kn_msg *m, const uint8_t *body)
 	    kn_boot_step_name((enum kn_boot_step)m->arg), text[0] ? ": " : "", text,
 	    m->sys ? strerror((int)m->sys) : "failed");
 	w->boot_err.sys = (int)m->sys;
+	if (m->arg == KN_BSTEP_WHO)
+		kn_err_hint(&w->boot_err, "a call was answered that did nothing: "
+					  "--launcher bwrap asks fewer");
+	if (m->arg == KN_BSTEP_NEST)
+		kn_err_hint(&w->boot_err,
+		    "knit-sandbox doctor says what keeps user namespaces from being "
+		    "made");
 	if (m->arg == KN_BSTEP_RUN)
 		kn_err_hint(&w->boot_err,
 		    m->sys == ETXTBSY

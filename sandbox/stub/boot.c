@@ -26,6 +26,7 @@
 #include "sandbox/stub/send.h"
 #include "sandbox/stub/stub.h"
 #include "sandbox/stub/sys.h"
+#include "sandbox/stub/text.h"
 
 enum {
 	BINDS_MAX = 4096,
@@ -36,6 +37,32 @@ enum {
 	 * are the same user where no root gives each worker one of its own. */
 	FLIGHT_RESERVE = 320,
 };
+
+static void
+say(enum kn_boot_step step, int err, const char *what)
+{
+	static const char *const words[] = { [EPERM] = "Operation not permitted",
+		[ENOENT] = "No such file or directory",
+		[EACCES] = "Permission denied",
+		[EINVAL] = "Invalid argument",
+		[ENOSPC] = "No space left on device" };
+	const size_t words_n = sizeof words / sizeof *words;
+	char buf[400];
+	struct kn_text t = { buf, sizeof buf, 0 };
+
+	kn_text_str(&t, kn_boot_step_name(step));
+	kn_text_str(&t, ": ");
+	kn_text_str(&t, what ? what : "failed");
+	if (err > 0 && (size_t)err < words_n && words[err]) {
+		kn_text_str(&t, ": ");
+		kn_text_str(&t, words[err]);
+	} else if (err) {
+		kn_text_str(&t, ": error ");
+		kn_text_u64(&t, (uint64_t)err);
+	}
+	kn_text_str(&t, "\n");
+	(void)!write(2, buf, t.n);
+}
 
 int
 kn_boot_fail(int sock, enum kn_boot_step step, int err, const char *what)
@@ -50,7 +77,8 @@ kn_boot_fail(int sock, enum kn_boot_step step, int err, const char *what)
 	if (what)
 		out.m.bytes = (uint32_t)kn_err_printable(
 		    out.text, sizeof out.text, what, (int)strnlen(what, 1024));
-	(void)kn_fd_send(sock, &out, sizeof out.m + out.m.bytes, NULL, 0, 0);
+	if (kn_fd_send(sock, &out, sizeof out.m + out.m.bytes, NULL, 0, 0) < 0)
+		say(step, (int)out.m.sys, what);
 	return -1;
 }
 

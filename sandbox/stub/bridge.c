@@ -27,7 +27,7 @@ check(int fd)
 }
 
 int
-kn_bridge_fetch(const char *path)
+kn_bridge_fetch(const char *path, const char **out_what)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	int fd = (int)KN_SYS3(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -36,6 +36,7 @@ kn_bridge_fetch(const char *path)
 	char byte;
 	long r;
 
+	*out_what = path;
 	if (fd < 0)
 		return fd;
 	if (n >= sizeof at.sun_path)
@@ -44,9 +45,12 @@ kn_bridge_fetch(const char *path)
 	r = KN_SYS3(SYS_connect, fd, &at, sizeof at);
 	if (r < 0)
 		return (int)r;
+	*out_what = "who waits at it takes us for somebody else: the daemon gives a "
+		    "container's users other ids (rootless)";
 	if (kn_fd_recv(fd, &byte, 1, &got, 1, &got_n, 0) != 1 || got_n != 1)
 		return -EBADMSG;
 	kn_sys_close(fd);
+	*out_what = "what came is no socket of a worker's";
 	r = check(got);
 	if (r == 0 && got != KN_STUB_SOCK_FD) {
 		r = KN_SYS3(SYS_dup3, got, KN_STUB_SOCK_FD, 0);

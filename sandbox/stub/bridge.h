@@ -3,7 +3,7 @@
 #define KN_STUB_BRIDGE_H
 
 /* Fetch it from the socket at `path`, check what it is, and put it where the stub looks
- * for it. 0 or a negative errno: there is nobody to tell. */
-int kn_bridge_fetch(const char *path);
+ * for it. 0, or a negative errno and what failed. */
+int kn_bridge_fetch(const char *path, const char **out_what);
 
 #endif

@@ -21,14 +21,19 @@ main(void)
 	stub.sock = KN_STUB_SOCK_FD;
 	stub.direct.scope_fd = stub.direct.place_fd = -1;
 	if (word && strcmp(word, "nest") == 0) {
-		int r = kn_nest(kn_bare_args, &what);
+		enum kn_boot_step step;
+		int r = kn_nest(kn_bare_args, &step, &what);
 
-		kn_boot_fail(stub.sock, KN_BSTEP_NEST, r, what);
+		kn_boot_fail(stub.sock, step, r, what);
 		return 1;
 	}
 	if (word && strcmp(word, "fetch") == 0) {
-		if (kn_bridge_fetch(kn_bare_args[2]) < 0)
+		int r = kn_bridge_fetch(kn_bare_args[2], &what);
+
+		if (r < 0) {
+			kn_boot_fail(-1, KN_BSTEP_FETCH, r, what);
 			return 1;
+		}
 	} else if (word) {
 		stub.direct.place = word;
 	}

@@ -102,55 +102,83 @@ keep_caps(void)
 	return (int)r;
 }
 
-/* That the runtime made us who it was asked to, and left us no group of its caller's.
- * As root of a container's own user namespace we may have groups: those that an image
- * gives to root, which are mapped there, and those of an ordinary user who started it
- * and whom the kernel does not let drop any. */
+/* Where the kernel lets nobody drop groups ("deny"), as in an ordinary user's container
+ * of one id, they are that user's. */
+static int
+may_drop_groups(void)
+{
+	char word[8] = "";
+	int fd =
+	    kn_sys_openat(AT_FDCWD, "/proc/self/setgroups", O_RDONLY | O_CLOEXEC, 0);
+	long r = fd;
+
+	if (fd >= 0) {
+		r = kn_sys_read(fd, word, sizeof word - 1);
+		kn_sys_close(fd);
+	}
+	return r < 0 ? (int)r : strncmp(word, "deny", 4) != 0;
+}
+
+/* That the runtime made us who it was asked to, and left us no group of its caller's:
+ * inside a user namespace of our own that could not be seen. A call that answers 0 and
+ * writes nothing is seen by what was there before. */
 static int
 verify_identity(uint32_t uid, uint32_t gid, const char **out_what)
 {
 	static gid_t groups[256];
-	uid_t r, e, s;
+	uid_t r = ~uid, e = r, s = r;
+	gid_t rg = ~gid, eg = rg, sg = rg;
 	long n;
 
-	*out_what = "the uid is not the one that was asked for";
-	if (KN_SYS3(SYS_getresuid, &r, &e, &s) < 0 || r != uid || e != uid || s != uid)
-		return -EPERM;
-	*out_what = "the gid is not the one that was asked for";
-	if (KN_SYS3(SYS_getresgid, &r, &e, &s) < 0 || r != gid || e != gid || s != gid)
-		return -EPERM;
-	if (uid == 0)
-		return 0;
+	*out_what = "another uid than was asked for";
+	n = KN_SYS3(SYS_getresuid, &r, &e, &s);
+	if (n < 0 || r != uid || e != uid || s != uid)
+		return n < 0 ? (int)n : -EPERM;
+	*out_what = "another gid than was asked for";
+	n = KN_SYS3(SYS_getresgid, &rg, &eg, &sg);
+	if (n < 0 || rg != gid || eg != gid || sg != gid)
+		return n < 0 ? (int)n : -EPERM;
+	*out_what = "/proc/self/setgroups";
+	n = may_drop_groups();
+	if (n <= 0)
+		return (int)n;
 	*out_what = "supplementary groups that nobody asked for";
 	n = KN_SYS2(SYS_getgroups, sizeof groups / sizeof *groups, groups);
-	if (n < 0)
-		return (int)n;
 	for (long i = 0; i < n; i++)
 		if (groups[i] != gid)
 			return -EPERM;
-	return 0;
+	return n < 0 ? (int)n : 0;
+}
+
+static int
+read_ids(const char *const *args, uint32_t id[4])
+{
+	for (int i = 0; i < 4; i++) {
+		size_t n = args[i] ? strlen(args[i]) : 0, used;
+		uint64_t v = kn_text_number(args[i] ? args[i] : "", n, &used);
+
+		if (n == 0 || used != n || v >= UINT32_MAX)
+			return -EINVAL;
+		id[i] = (uint32_t)v;
+	}
+	return args[4] ? 0 : -EINVAL;
 }
 
 int
-kn_nest(const char *const *args, const char **out_what)
+kn_nest(const char *const *args, enum kn_boot_step *out_step, const char **out_what)
 {
 	static char *const none[] = { NULL };
 	uint32_t id[4]; /* uid, gid, and the two that the runtime gave */
-	size_t used;
 	int r;
 
+	*out_step = KN_BSTEP_WHO;
 	*out_what = "arguments";
-	for (int i = 0; i < 4; i++) {
-		if (!args[2 + i])
-			return -EINVAL;
-		id[i] =
-		    (uint32_t)kn_text_number(args[2 + i], strlen(args[2 + i]), &used);
-	}
-	if (!args[6])
-		return -EINVAL;
-	r = verify_identity(id[2], id[3], out_what);
+	r = read_ids(args + 2, id);
+	if (r == 0)
+		r = verify_identity(id[2], id[3], out_what);
 	if (r < 0)
 		return r;
+	*out_step = KN_BSTEP_NEST;
 	r = (int)KN_SYS1(SYS_unshare, CLONE_NEWUSER);
 	*out_what = "the container lets nobody make a user namespace";
 	if (r < 0)

@@ -15,10 +15,12 @@
  * our program again: what the kernel keeps of who began it is of the new namespace, or
  * a task, who is the container's root to the kernel, could look at us. args: program,
  * "nest", uid, gid, the uid and gid that the runtime was to start us with, the program
- * again and its arguments. If we are not those, or, not being uid 0, have other groups,
- * it is refused: a runtime may be told that a call succeeded which did nothing. Returns
- * only if that failed: a negative errno. */
-int kn_nest(const char *const *args, const char **out_what);
+ * again and its arguments. If we are not those, or have other groups and could have
+ * been made to have none, it is refused: a runtime may be told that a call succeeded
+ * which did nothing. Returns only if that failed: a negative errno, the step and what
+ * it was at. */
+int kn_nest(
+    const char *const *args, enum kn_boot_step *out_step, const char **out_what);
 /* Go where the launcher did not go: the runtime and its threads are no part of the
  * worker; and see of the cgroups what is below. Closes the descriptors. */
 int kn_nest_join(int fd[KN_BOOT_FD_N]);

@@ -68,7 +68,8 @@ extern const char *const *kn_bare_args;
 /* Start: receive the boot record, build the walls, verify them. 0; or -1 after the
  * failed step was reported: exit. */
 int kn_boot_stub(struct kn_stub *s);
-/* BOOT_FAIL; always -1. */
+/* BOOT_FAIL, or where there is no socket yet a line to stderr, which a launcher's
+ * client passes on; always -1. */
 int kn_boot_fail(int sock, enum kn_boot_step step, int err, const char *what);
 
 /* Serve until told to stop or until the supervisor is gone. */
