@@ -118,7 +118,7 @@ kn_say_take(struct kn_err *e, const struct knit_error *from)
 void
 kn_say_layers(const struct kn_voice *v, const struct knit_pool *pool)
 {
-	const char *name;
+	const char *name, *lacks = knit_pool_fact(pool, "lacks-namespaces");
 	char text[400];
 	size_t n = 0;
 
@@ -133,11 +133,12 @@ kn_say_layers(const struct kn_voice *v, const struct knit_pool *pool)
 	if (n > 0)
 		kn_say(v,
 		    "not enforced by the kernel here, something weaker stands in: %s "
-		    "(knit-sandbox doctor says why)",
-		    text);
-	name = knit_pool_fact(pool, "lacks-namespaces");
-	if (name)
-		kn_say(v, "without namespaces %s", name);
+		    "(%s)",
+		    text,
+		    lacks ? "by --launcher direct, or as knit-sandbox doctor says"
+			  : "knit-sandbox doctor says why");
+	if (lacks)
+		kn_say(v, "without namespaces %s", lacks);
 }
 
 int

@@ -32,16 +32,23 @@ static const char *
 pick_line(const struct kn_launch_ops *ops, const char *text, size_t *out_n)
 {
 	const char *line = NULL;
+	bool quoted = false;
 
 	for (size_t i = 0; line == NULL && ops->lead[i] != NULL; i++) {
+		size_t lead_n = strlen(ops->lead[i]);
+
 		line = strstr(text, ops->lead[i]);
-		if (line != NULL && ops->lead_skipped)
-			line += strlen(ops->lead[i]);
+		if (line != NULL && ops->lead_skipped) {
+			line += lead_n;
+			quoted = lead_n > 0 && line[-1] == '"';
+		}
 	}
 	if (line == NULL)
 		line = ops->says_last ? last_line(text) : text;
 	line += strspn(line, "\n\r \t");
 	*out_n = strcspn(line, "\n");
+	if (quoted && *out_n > 0 && line[*out_n - 1] == '"')
+		--*out_n;
 	return line;
 }
 

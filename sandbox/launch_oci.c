@@ -64,7 +64,7 @@ find(struct kn_launcher *l, struct kn_err *e)
 	}
 	kn_err_set(e, KN_EK_HOST, "oci: no %s in /usr/bin, /usr/sbin, /usr/local/bin",
 	    want == KN_RUNTIME_AUTO ? "runc or crun" : kn_runtime_name(want));
-	if (want > KN_RUNTIME_CRUN)
+	if (want != KN_RUNTIME_AUTO)
 		kn_err_hint(e, "install the package of that name, or: --launcher oci");
 	kn_lack_hint(KN_LACK_RUNTIME_MISSING, l->host->uid == 0, e);
 	return -1;
@@ -348,6 +348,8 @@ static const struct kn_launch_sign signs[] = {
 	{ "unshare", true, true, KN_LACK_USERNS_OTHER },
 	{ "clone: ", true, true, KN_LACK_USERNS_OTHER },
 	{ "create keyring", true, true, KN_LACK_USERNS_OTHER },
+	{ "session key", true, true, KN_LACK_USERNS_OTHER },
+	{ "final child's PID", true, true, KN_LACK_USERNS_OTHER }, /* clone refused */
 	{ "sethostname", true, true, KN_LACK_USERNS_OTHER },
 	{ "uid_map", true, true, KN_LACK_USERNS_OTHER },
 	{ "gid_map", true, true, KN_LACK_USERNS_OTHER },

@@ -59,7 +59,7 @@ check_base(const char *base, struct kn_err *e)
 		return 0;
 	kn_err_set(e, KN_EK_HOST,
 	    "%s: not a directory of ours that only we can write to", base);
-	kn_err_hint(e, "remove it, or set XDG_RUNTIME_DIR");
+	kn_err_hint(e, "remove it, or set XDG_RUNTIME_DIR or TMPDIR");
 	return -1;
 }
 
@@ -67,6 +67,7 @@ int
 kn_place_open(const uint8_t pool_id[16], char *path, size_t n, struct kn_err *e)
 {
 	char base[BASE_MAX], name[KN_CGROUP_NAME_MAX];
+	struct stat st;
 	mode_t mode, mask;
 	int r = -1;
 
@@ -89,6 +90,12 @@ kn_place_open(const uint8_t pool_id[16], char *path, size_t n, struct kn_err *e)
 	umask(mask);
 	if (r < 0) {
 		kn_err_sys(e, KN_EK_HOST, "make the directory %s", path);
+		if (geteuid() != 0)
+			kn_err_hint(e,
+			    "set XDG_RUNTIME_DIR or TMPDIR to a directory that you may "
+			    "write to");
+		if (lstat(base, &st) == 0) /* somebody was there first */
+			(void)check_base(base, e);
 		path[0] = '\0';
 		return -1;
 	}
