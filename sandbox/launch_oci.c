@@ -186,7 +186,7 @@ int
 kn_oci_make_dir(const char *dir)
 {
 	if (mkdir(dir, 0700) == 0)
-		return 0;
+		return chmod(dir, 0700); /* whatever the caller's umask is */
 	return errno == EEXIST ? kn_place_empty(dir) : -1;
 }
 
@@ -214,7 +214,7 @@ make_bundle(
 	text = kn_oci_config(&r, e);
 	if (text == NULL)
 		return -1;
-	rc = kn_oci_make_dir(x->dir) < 0 || mkdir(state, 0700) < 0 ||
+	rc = kn_oci_make_dir(x->dir) < 0 || kn_oci_make_dir(state) < 0 ||
 	     write_config(x->dir, text) < 0;
 	/* The runtime writes to its state only: what is next to it is believed. */
 	if (rc == 0 && c->root)
