@@ -40,8 +40,10 @@ struct kn_err;
 struct kn_slice;
 
 enum { KN_STUB_SOCK_FD = 3, KN_STUB_EXE_FD = 4 };
-/* Where a container of docker's has what the stub begins with; no task sees it. */
-#define KN_STUB_BRIDGE "/.knit"
+/* Where a container of docker's has what the stub begins with: this and a word that is
+ * drawn for each pool, or an image could have links there. No task sees what is in it.
+ */
+#define KN_STUB_BRIDGE "/.knit-"
 
 /* Of the socket of EGRESS, at 127.0.0.1: nobody else is in that network before tasks
  * are. */

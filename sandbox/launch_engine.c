@@ -72,7 +72,7 @@ check_rootfs(const char *rootfs, struct kn_err *e)
 int
 kn_engine_check(const struct kn_launcher *l, struct kn_err *e)
 {
-	const struct kn_oci *o = l->own;
+	struct kn_oci *o = l->own;
 	bool docker = o->runtime == KN_RUNTIME_DOCKER;
 
 	if (!docker && l->policy->rootfs != NULL &&
@@ -87,12 +87,12 @@ kn_engine_check(const struct kn_launcher *l, struct kn_err *e)
 		    "- NAME makes one of a directory");
 		return -1;
 	}
-	if (!docker || !l->host->root)
+	if (!docker)
 		return 0;
 	for (size_t i = 0; i < l->policy->fs.mount_n; i++) {
 		const struct kn_bind *b = &l->binds[i];
 
-		if (b->fd < 0 || !b->mount->writable)
+		if (!l->host->root || b->fd < 0 || !b->mount->writable)
 			continue;
 		kn_err_set(e, KN_EK_CONFIG,
 		    "%s: docker shows root's %s as it is, and the worker is another "
@@ -101,7 +101,10 @@ kn_engine_check(const struct kn_launcher *l, struct kn_err *e)
 		kn_err_hint(e, "--launcher oci:podman, or run it as an ordinary user");
 		return -1;
 	}
-	return 0;
+	if (l->policy->image[0] == '-')
+		return kn_err_set(e, KN_EK_CONFIG, "/launcher/image: \"%s\" is no name",
+		    l->policy->image);
+	return kn_image_pin(l->program, l->policy->image, o->image, e);
 }
 
 /* The caller's limit of processes. podman sets its own to the largest pid, and above
@@ -142,6 +145,8 @@ kn_engine_command(struct kn_launcher *l, uint32_t w, struct kn_err *e)
 		.source = o->source,
 		.rootfs = root,
 		.dir = x->dir,
+		.image = o->image[0] != '\0' ? o->image : NULL,
+		.secret = o->pool,
 		.own_userns = !l->host->root && o->runtime == KN_RUNTIME_PODMAN,
 		.uid = l->host->root ? l->host->worker_uid_base + w : l->host->uid,
 		.gid = l->host->root ? l->host->worker_uid_base + w : l->host->gid,

@@ -3,6 +3,7 @@
 #define KN_SANDBOX_LAUNCH_OCI_INT_H
 
 #include "sandbox/launch_int.h"
+#include "sandbox/oci_image.h"
 
 struct kn_oci_worker {
 	bool made; /* its directory is there */
@@ -18,7 +19,8 @@ struct kn_oci {
 	enum kn_runtime runtime;
 	bool engine; /* podman or docker */
 	char pool[33];
-	const char **source; /* one per mount */
+	const char **source;	      /* one per mount */
+	char image[KN_IMAGE_ID_SIZE]; /* docker: what the policy's name stands for */
 	char masks[2][320];
 	struct kn_oci_worker *w;
 };

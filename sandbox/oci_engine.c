@@ -123,19 +123,22 @@ put_mounts(struct kn_argv *a, const struct kn_engine_req *r, struct kn_err *e)
 		}
 	if (r->runtime != KN_RUNTIME_DOCKER)
 		return 0;
-	return put(
-	    a, "--mount=type=bind,src=%s/knit,dst=%s,readonly", r->dir, KN_STUB_BRIDGE);
+	return put(a, "--mount=type=bind,src=%s/knit,dst=" KN_STUB_BRIDGE "%s,readonly",
+	    r->dir, r->secret);
 }
 
 static int
 put_all(struct kn_argv *a, const struct kn_engine_req *r, struct kn_err *e)
 {
 	bool podman = r->runtime == KN_RUNTIME_PODMAN;
-	const char *stub = podman ? "/proc/self/fd/4" : KN_ENGINE_STUB;
+	const char *image = r->image ? r->image : r->policy->image;
+	char stub[64] = "/proc/self/fd/4";
 	const uint32_t uid = r->own_userns ? 0 : r->uid;
 	const uint32_t gid = r->own_userns ? 0 : r->gid;
 	int bad = 0;
 
+	if (!podman)
+		snprintf(stub, sizeof stub, KN_STUB_BRIDGE "%s/stub", r->secret);
 	bad |= put(a, "%s", r->program);
 	bad |= put(a, "run");
 	bad |= put(a, "--name=%s", r->id);
@@ -164,7 +167,7 @@ put_all(struct kn_argv *a, const struct kn_engine_req *r, struct kn_err *e)
 	bad |= put(a, "--entrypoint=%s", stub);
 	if (r->policy->image == NULL)
 		bad |= put(a, "--rootfs");
-	bad |= put(a, "%s", r->policy->image ? r->policy->image : r->rootfs);
+	bad |= put(a, "%s", image ? image : r->rootfs);
 	bad |= put(a, "nest");
 	bad |= put(a, "%u", r->policy->identity.uid);
 	bad |= put(a, "%u", r->policy->identity.gid);
@@ -173,7 +176,7 @@ put_all(struct kn_argv *a, const struct kn_engine_req *r, struct kn_err *e)
 	bad |= put(a, "%s", stub);
 	if (!podman) {
 		bad |= put(a, "fetch");
-		bad |= put(a, "%s", KN_ENGINE_SOCKET);
+		bad |= put(a, KN_STUB_BRIDGE "%s/socket", r->secret);
 	}
 	return bad;
 }

@@ -22,10 +22,6 @@
 struct kn_argv;
 struct kn_err;
 
-/* Names inside of a container of docker's. */
-#define KN_ENGINE_STUB KN_STUB_BRIDGE "/stub"
-#define KN_ENGINE_SOCKET KN_STUB_BRIDGE "/socket"
-
 struct kn_engine_req {
 	const struct kn_policy *policy;
 	enum kn_runtime runtime; /* PODMAN or DOCKER */
@@ -34,6 +30,9 @@ struct kn_engine_req {
 	const char *const *source;	/* as in oci_config.h */
 	const char *rootfs; /* the skeleton: podman's root without an image */
 	const char *dir;    /* of the worker: docker finds stub and socket there */
+	const char *image;  /* its id, where it is known; NULL: the policy's name */
+	const char *secret; /* where the container is shown them: KN_STUB_BRIDGE and
+			     * this word, which nobody who made the image could know */
 	bool own_userns;    /* rootless: uid 0 inside is who calls */
 	uint32_t uid, gid;  /* else who it is to be */
 	struct rlimit nofile, nproc;

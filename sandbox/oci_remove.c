@@ -17,6 +17,7 @@
 #include "ipc/clock.h"
 #include "ipc/fd.h"
 #include "sandbox/oci_engine.h"
+#include "sandbox/oci_monitor.h"
 #include "sandbox/place.h"
 
 enum {
@@ -120,6 +121,8 @@ remove_it(const struct kn_oci_removal *r, bool settled)
 			settled = true; /* by its name: it was there */
 		if (ask(list, deadline, &listed) == 0) {
 			if (!listed && (settled || is_late(r->note))) {
+				if (podman)
+					kn_monitor_end(r->id);
 				kn_place_done(r->note);
 				return;
 			}

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "sandbox/stub/stub.h"
 #include "sandbox/stub/sys.h"
 #include "sandbox/stub/text.h"
 
@@ -207,15 +208,28 @@ is_at_or_below(const char *path, const char *folder)
 }
 
 static bool
+is_device(const char *at)
+{
+	struct stat st;
+
+	return kn_sys_stat(AT_FDCWD, at, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISCHR(st.st_mode);
+}
+
+static bool
 may_be_written(const struct kn_boot *b, const char *at)
 {
-	/* Covered by each cell; devices are no files of ours. */
+	/* Covered by each cell; devices are no files of ours, but only devices are. */
 	static const char *const own[] = { "/proc", "/tmp", "/task", "/dev/shm",
-		"/dev/pts", "/dev/null", "/dev/zero", "/dev/full", "/dev/random",
-		"/dev/urandom", "/dev/tty", "/dev/console" };
+		"/dev/pts" };
+	static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full",
+		"/dev/random", "/dev/urandom", "/dev/tty", "/dev/console" };
 
 	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
 		if (!strcmp(at, own[i]))
+			return true;
+	for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
+		if (!strcmp(at, devices[i]) && is_device(at))
 			return true;
 	for (uint32_t i = 0; i < b->bind_n; i++)
 		if (b->binds[i].writable && is_at_or_below(at, b->binds[i].at))
@@ -260,6 +274,25 @@ has_option(const char *options, const char *name)
 	return false;
 }
 
+/* Devices are where the engine has put some, and in no directory of anybody's files
+ * that it mounts there. rest: what follows the options. */
+static bool
+is_for_devices(const char *at, char *rest)
+{
+	static const char *const types[] = { "tmpfs", "devtmpfs", "devpts" };
+	const char *type;
+
+	if (!is_at_or_below(at, "/dev"))
+		return false;
+	while (*rest && strcmp(word(&rest), "-") != 0)
+		;
+	type = word(&rest);
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+		if (!strcmp(type, types[i]))
+			return true;
+	return is_device(at);
+}
+
 /* A line of mountinfo: id, parent, device, root, point, options. Engines have no word
  * for a set-user-id program or a device that a bind shows; those of /dev are devices.
  */
@@ -279,7 +312,7 @@ shut_one(const struct kn_boot *b, char *line, const char **out_what)
 	*out_what = at;
 	if (!has_option(options, "nosuid"))
 		attr.set |= MOUNT_ATTR_NOSUID;
-	if (!has_option(options, "nodev") && !is_at_or_below(at, "/dev"))
+	if (!has_option(options, "nodev") && !is_for_devices(at, line))
 		attr.set |= MOUNT_ATTR_NODEV;
 	if (has_option(options, "rw") && !may_be_written(b, at))
 		attr.set |= MOUNT_ATTR_RDONLY;
@@ -314,12 +347,20 @@ cover_sys(const struct kn_boot *b)
 static int
 cover_bridge(void)
 {
-	struct stat st;
-	int r = kn_sys_stat(AT_FDCWD, KN_STUB_BRIDGE, &st, AT_SYMLINK_NOFOLLOW);
+	const char *const *args = kn_bare_args;
+	char dir[64];
+	size_t n;
 
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
-	return kn_sys_mount("tmpfs", KN_STUB_BRIDGE, "tmpfs",
+	if (!args[0] || !args[1] || strcmp(args[1], "fetch") != 0)
+		return 0;
+	n = args[2] ? strlen(args[2]) : 0;
+	while (n > 0 && args[2][n - 1] != '/')
+		n--;
+	if (n < 2 || n > sizeof dir)
+		return -EINVAL;
+	memcpy(dir, args[2], n - 1);
+	dir[n - 1] = '\0';
+	return kn_sys_mount("tmpfs", dir, "tmpfs",
 	    MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0");
 }
 

@@ -59,24 +59,31 @@ ks run $oci --bind "$T/tree:/w" --set "/filesystem/deny=[\"$T/tree/secret\",\"$T
 is "$rc $(out)" "0 mine" "binds are shown, what is denied in them is not"
 is "$(cat "$T/tree/n") $(stat -c %u "$T/tree/n")" "new $(id -u)" "what is written there is the caller's"
 # Where docker's worker has come to its socket by, which is its tasks' user too.
-ks run $oci --ro-bind "$T/tree:/.knit" -- sh -c 'cat /.knit/f; ls /.knit'
-is "$(out)" "" "what the stub has begun with is covered"
-like "$(err)" 'Permission denied|Duplicate mount point' "and closed"
+ks run $oci -- sh -c 'for d in /.knit-*; do [ ! -e "$d" ] || { echo "$d"; ls -A "$d"; }; done; true'
+if [ "$runtime" = docker ]; then
+	like "$(out)" '^/\.knit-[0-9a-f]{32}$' "what the stub has begun with is where nobody could know"
+	like "$(err)" 'Permission denied' "and closed"
+else
+	is "$rc $(out)" "0 " "nothing is there that the stub has begun with"
+fi
 # An image may name a command of its own that an engine runs beside the worker, as the
-# worker's user and without its walls; and volumes, which are copies that stay.
-if [ -n "${KNIT_IMAGE:-}" ]; then
+# worker's user and without its walls; and volumes, which are mounted where its links lead,
+# over what the policy shows, and stay.
+build_image() { # NAME INSTRUCTION...
+	name=$1
+	shift
+	rm -rf "$T/context"
 	mkdir "$T/context"
-	beside=8$$
-	cat >"$T/context/Dockerfile" <<-X
-		FROM $KNIT_IMAGE
-		HEALTHCHECK --interval=1s CMD exec sleep $beside
-		VOLUME /data
-	X
+	printf '%s\n' "FROM $KNIT_IMAGE" "$@" >"$T/context/Dockerfile"
 	format=
 	[ "$runtime" = docker ] || format="--format docker"
-	if HOME=$(getent passwd "$(id -u)" | cut -d: -f6) DOCKER_BUILDKIT=0 "$runtime" build $format -q -t "knit-t$$" "$T/context" >"$T/built" 2>&1; then
-		volumes=$("$runtime" volume ls -q | sort)
-		"$KS" run $oci --set "/launcher/image=knit-t$$" -- sleep 60 >"$T/out" 2>"$T/err" &
+	# shellcheck disable=SC2086
+	HOME=$(getent passwd "$(id -u)" | cut -d: -f6) DOCKER_BUILDKIT=0 "$runtime" build $format -q -t "$name" "$T/context" >"$T/built" 2>&1
+}
+if [ -n "${KNIT_IMAGE:-}" ]; then
+	beside=8$$
+	if build_image "knit-h$$" "HEALTHCHECK --interval=1s CMD exec sleep $beside" && build_image "knit-v$$" 'VOLUME /data /srv/real'; then
+		"$KS" run $oci --set "/launcher/image=knit-h$$" -- sleep 60 >"$T/out" 2>"$T/err" &
 		sup=$!
 		seen=
 		t_try=0
@@ -85,18 +92,25 @@ if [ -n "${KNIT_IMAGE:-}" ]; then
 			t_try=$((t_try + 1))
 			! pgrep -f "sleep $beside" >/dev/null || seen=1
 		done
+		ok "a task in such an image" test -d /proc/$sup
 		is "$seen" "" "an image's own check of health is not run"
 		kill -9 $sup
 		wait $sup 2>/dev/null
-		ks run $oci --set "/launcher/image=knit-t$$" -- sh -c 'ls -A /data 2>/dev/null; touch /data/x 2>/dev/null || true'
-		is "$rc $(out)" "0 " "an image with a volume: empty, and not to be written to"
-		t_try=0
-		while [ "$("$runtime" volume ls -q | sort)" != "$volumes" ] && [ $t_try -lt 100 ]; do
-			pause 50
-			t_try=$((t_try + 1))
-		done
-		is "$("$runtime" volume ls -q | sort)" "$volumes" "and no volume is left, of a killed supervisor's neither"
-		"$runtime" rmi --force "knit-t$$" >/dev/null 2>&1
+		volumes=$("$runtime" volume ls -q | sort)
+		mkdir "$T/tree/real"
+		echo real >"$T/tree/real/f"
+		ks run $oci --set "/launcher/image=knit-v$$" --ro-bind "$T/tree:/srv" -- cat /srv/real/f
+		if [ "$runtime" = docker ]; then
+			is "$rc $(out)" "125 " "an image with volumes: refused"
+			one_clear_line '/launcher/image: knit-v[0-9]* has volumes.*/data' "an image with volumes"
+		else
+			is "$rc $(out)" "0 real" "an image with volumes: none is mounted"
+		fi
+		is "$("$runtime" volume ls -q | sort)" "$volumes" "and none is left"
+		"$runtime" rmi --force "knit-h$$" "knit-v$$" >/dev/null 2>&1
+		ks run $oci --set "/launcher/image=knit-no$$" -- true
+		is $rc 125 "an image that is not there: refused"
+		like "$(err)" "(N|n)o such image|image not known" "and why"
 	else
 		skip "no image can be built here: $(tail -n 1 "$T/built")" "an image's check of health, and volumes"
 	fi

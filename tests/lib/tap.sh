@@ -382,7 +382,7 @@ left_after() {
 		t_cgroups >"$T/cgroups.after"
 		t_left=$(comm -13 "$T/mounts.before" "$T/mounts.after"
 			comm -13 "$T/cgroups.before" "$T/cgroups.after"
-			find "$T/tmp" "$T/home" -mindepth 1 -print)
+			find "$T/tmp" "$T/home" -mindepth 1 -print 2>/dev/null)
 		[ -z "$t_left" ] && [ "$left" = 0 ] && break
 		[ $t_try -ge ${engine:+30}50 ] && break
 		t_try=$((t_try + 1))

@@ -331,6 +331,7 @@ an_engine_is_told_of_every_wall_and_of_no_privilege(void **state)
 		.source = source,
 		.rootfs = "/place/root",
 		.dir = "/place/w0",
+		.secret = "abc",
 		.own_userns = true,
 		.uid = 1234,
 		.gid = 1234,
@@ -375,13 +376,13 @@ an_engine_is_told_of_every_wall_and_of_no_privilege(void **state)
 				       : "--mount=type=bind,src=/w,dst=/w,nosuid,nodev,"
 					 "bind-propagation=rprivate"));
 		assert_string_equal(
-		    a.v[a.n - 1], docker ? KN_ENGINE_SOCKET : "/proc/self/fd/4");
+		    a.v[a.n - 1], docker ? "/.knit-abc/socket" : "/proc/self/fd/4");
 		assert_string_equal(
 		    a.v[a.n - 7 - 2 * docker], docker ? "debian:12" : "/place/root");
 		assert_int_equal(has_arg(&a, "--rootfs"), !docker);
 		assert_int_equal(
-		    has_arg(
-			&a, "--mount=type=bind,src=/place/w0/knit,dst=/.knit,readonly"),
+		    has_arg(&a,
+			"--mount=type=bind,src=/place/w0/knit,dst=/.knit-abc,readonly"),
 		    docker);
 		/* who the stub has to find itself to be */
 		for (size_t i = 3; i < 5; i++)
