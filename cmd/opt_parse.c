@@ -165,6 +165,18 @@ conflict_connect(const struct kn_run_opts *o, struct kn_err *e)
 	return 0;
 }
 
+/* Was an option given that sets a value of the policy? */
+static bool
+is_given(const struct kn_run_opts *o, const char *label)
+{
+	for (size_t i = 0; i < o->src_n; i++) {
+		if (o->src[i].type == KN_OPT_VALUE &&
+		    strcmp(o->src[i].label, label) == 0)
+			return true;
+	}
+	return false;
+}
+
 static int
 conflict(const struct kn_run_opts *o, struct kn_err *e)
 {
@@ -192,6 +204,12 @@ conflict(const struct kn_run_opts *o, struct kn_err *e)
 	if (!o->tasks && batch)
 		return kn_opt_refuse(e, "it is for batches: add --tasks FILE",
 		    "%s: only with --tasks", batch);
+	if (o->argv && is_given(o, "--retries"))
+		return kn_opt_refuse(e,
+		    "what a command has read and written is out of our hands: put it "
+		    "into a line of --tasks FILE",
+		    "--retries: not for a single command, only with --tasks or "
+		    "--call");
 	if (!o->collect_n != !o->out_dir)
 		return kn_opt_refuse(e,
 		    "for instance --collect 'out/*' --out-dir results",

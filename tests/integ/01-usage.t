@@ -36,6 +36,10 @@ usage '/no' run --set /no/such/key=1 -- true
 usage '--set' run --set nonsense -- true
 usage 'nosuch\.jsonl' run --tasks "$T/nosuch.jsonl"
 usage '--tasks|command' run --tasks - -- true
+usage '--retries: not for a single command' run --retries 2 -- true
+usage '--retries: not for a single command' run --retries=2 -- true
+usage '--retries: not with --connect' run --connect /nosuch --retries 2 -- true
+usage '--ordered: only with --tasks' run --ordered -- true
 usage '--stdin|nosuch' run --stdin "$T/nosuch" -- cat
 usage 'is a directory' run --stdin "$T" -- cat
 usage '"1d" is not a duration' run --timeout 1d -- true
