@@ -74,6 +74,33 @@ bwrap(const struct kn_run_opts *o, struct kn_err *e)
 	return rc;
 }
 
+/* The first id of the machine in a mapping of a bundle's config.json; 0: there is none.
+ */
+static unsigned long
+mapped(const char *config, const char *mappings)
+{
+	static const char key[] = "\"hostID\":";
+	const char *at = strstr(config, mappings);
+
+	at = at ? strstr(at, key) : NULL;
+	return at ? strtoul(at + sizeof key - 1, NULL, 10) : 0;
+}
+
+/* What the text cannot have in it: runtimes make the mount points as root of the
+ * bundle, who is somebody else out here. */
+static void
+say_owner(const char *config)
+{
+	unsigned long uid = mapped(config, "\"uidMappings\""),
+		      gid = mapped(config, "\"gidMappings\"");
+
+	if (uid && gid)
+		kn_say(NULL,
+		    "\"rootfs\" belongs to root of the bundle, who makes the mount "
+		    "points in it: chown %lu:%lu rootfs",
+		    uid, gid);
+}
+
 /* workers: 0, or what is put around a server of so many. */
 static int
 other(const struct kn_run_opts *o, int format, uint32_t workers, struct kn_err *e)
@@ -103,6 +130,8 @@ other(const struct kn_run_opts *o, int format, uint32_t workers, struct kn_err *
 		rc = kn_say_out(NULL, x.text, strlen(x.text)) < 0;
 		for (size_t i = 0; i < x.note_n; i++)
 			kn_say(NULL, "%s", x.notes[i]);
+		if (format == KN_EXPORT_OCI)
+			say_owner(x.text);
 	}
 	kn_export_fini(&x);
 	kn_policy_notes_fini(&notes);

@@ -44,9 +44,11 @@ elif ! command -v runc >/dev/null 2>&1; then
 else
 	bundle=$T/bundle
 	mkdir -p "$bundle/rootfs"
-	chown 300000:300000 "$bundle/rootfs"
 	ks policy export --format oci python --set /limits/task/pids=20
 	cp "$T/out" "$bundle/config.json"
+	# Whose it must be is what the remark says.
+	(cd "$bundle" && $(sed -n 's/.*: \(chown [0-9:]* rootfs\)$/\1/p' "$T/err"))
+	is "$(stat -c %u:%g "$bundle/rootfs")" 300000:300000 "oci: whose rootfs must be is said"
 	cat >"$T/inside.py" <<'E'
 import errno, fcntl, os, socket
 def refused(what, f):
