@@ -37,24 +37,55 @@ kn_policy_take_arg(int *argc, char **argv, const char *name)
 	return found;
 }
 
-/* What a launch of ours would be: bubblewrap has our stub inside, which does the rest.
- */
-static int
-bwrap(const struct kn_run_opts *o, struct kn_err *e)
+static const char **
+command(const struct kn_run_opts *o, struct kn_err *e)
 {
 	struct knit_error err = KNIT_ERROR_NONE;
 	struct knit_policy *p = kn_opt_policy(o, e);
-	const char **argv = NULL;
+	const char **argv = p ? knit_policy_command(p, &err) : NULL;
+
+	if (p && !argv)
+		kn_say_take(e, &err);
+	knit_policy_free(p);
+	return argv;
+}
+
+/* The same where only the cgroups are missing, which the caller has not and bubblewrap
+ * does not make: then with *out_why what keeps a launch from being made here. */
+static const char **
+command_anyhow(struct kn_run_opts *o, struct kn_err *why, struct kn_err *e)
+{
+	static char less[] = "--set=/allow_degraded=[\"cgroup.memory\",\"cgroup.pids\","
+			     "\"cgroup.cpu\"]";
+	char *args[] = { NULL, less };
+	const char **argv = command(o, e);
+	struct kn_err other = { 0 };
+	int i = 1;
+
+	*why = (struct kn_err){ 0 };
+	if (argv || e->kind != KN_EK_HOST || kn_opt_one(o, 2, args, &i, &other) < 0)
+		return argv;
+	argv = command(o, &other);
+	if (argv)
+		*why = *e;
+	return argv;
+}
+
+/* What a launch of ours would be: bubblewrap has our stub inside, which does the rest.
+ */
+static int
+bwrap(struct kn_run_opts *o, struct kn_err *e)
+{
+	struct kn_err why;
+	const char **argv = command_anyhow(o, &why, e);
 	char *text = NULL;
 	size_t n = 0;
 	int rc = -1;
-	FILE *f = p ? open_memstream(&text, &n) : NULL;
+	FILE *f = argv ? open_memstream(&text, &n) : NULL;
 
-	if (p && !f)
+	if (argv && !f)
 		kn_err_set(e, KN_EK_HOST, "out of memory");
-	else if (p && !(argv = knit_policy_command(p, &err)))
-		kn_say_take(e, &err);
-	for (size_t i = 0; argv && argv[i]; i++) {
+	for (size_t i = 0; f && argv[i]; i++) {
 		/* An option a line, with what belongs to it. */
 		fputs(i == 0			       ? ""
 		      : strncmp(argv[i], "--", 2) == 0 ? " \\\n  "
@@ -62,15 +93,16 @@ bwrap(const struct kn_run_opts *o, struct kn_err *e)
 		    f);
 		kn_say_word(f, argv[i]);
 	}
-	if (f && fclose(f) == 0 && argv) {
+	if (f && fclose(f) == 0) {
 		rc = kn_say_out(NULL, text, n) < 0 || kn_say_out(NULL, "\n", 1) < 0;
 		kn_say(NULL, "seccomp, landlock, rlimits, cgroups and cells: the "
 			     "stub's, which is "
 			     "the command here; numbers are descriptors of the launch");
+		if (why.kind != KN_EK_NONE)
+			kn_say(NULL, "a launch by this caller is refused: %s", why.msg);
 	}
 	free(text);
 	free(argv);
-	knit_policy_free(p);
 	return rc;
 }
 
