@@ -10,12 +10,31 @@
 #include "cmd/opt.h"
 #include "ipc/err.h"
 
+/* A probe asks the server that has that --http; the others want its --socket. */
+static void
+hint(struct kn_err *e, const char *option, const char *path)
+{
+	bool probe = strcmp(option, "--probe") == 0;
+	struct stat st;
+
+	if (e->sys == ECONNREFUSED && stat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
+		kn_err_hint(e,
+		    "that is no socket; name the one of a server, %s of knit-sandbox "
+		    "serve",
+		    probe ? "--http" : "--socket");
+	else if (e->sys == ECONNREFUSED ||
+		 (e->sys == ENOENT && !kn_opt_hint_near(e, path)))
+		kn_err_hint(e, "start a server: knit-sandbox serve --socket %s%s",
+		    probe ? "PATH --http " : "", path);
+	else
+		kn_opt_hint_file(e, path);
+}
+
 int
 kn_opt_reach(const char *option, const char *path, unsigned wait_s, struct kn_err *e)
 {
 	const struct timeval wait = { .tv_sec = wait_s };
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	struct stat st;
 	int fd;
 
 	if (strlen(path) >= sizeof at.sun_path)
@@ -33,13 +52,6 @@ kn_opt_reach(const char *option, const char *path, unsigned wait_s, struct kn_er
 		return fd;
 	kn_err_sys(e, KN_EK_USAGE, "%s: %s", option, path);
 	close(fd);
-	if (e->sys == ECONNREFUSED && stat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
-		kn_err_hint(e, "that is no socket; name the one of a server, --socket "
-			       "of knit-sandbox serve");
-	else if (e->sys == ECONNREFUSED ||
-		 (e->sys == ENOENT && !kn_opt_hint_near(e, path)))
-		kn_err_hint(e, "start a server: knit-sandbox serve --socket %s", path);
-	else
-		kn_opt_hint_file(e, path);
+	hint(e, option, path);
 	return -1;
 }

@@ -47,7 +47,9 @@ reach_port(const char *addr, uint64_t by_ns, struct kn_err *e)
 	if (port < 1 || port > 65535 ||
 	    (!six && strncmp(addr, "127.0.0.1:", 10) != 0 &&
 		strncmp(addr, "localhost:", 10) != 0))
-		return kn_opt_refuse(e, "what --http of the server says",
+		return kn_opt_refuse(e,
+		    "what --http of the server says: a path with a slash, or "
+		    "127.0.0.1:PORT",
 		    "--probe: \"%.100s\" is no address", addr);
 	v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	v4.sin_port = v6.sin6_port = htons((uint16_t)port);
@@ -59,6 +61,11 @@ reach_port(const char *addr, uint64_t by_ns, struct kn_err *e)
 		    : connect(fd, (const struct sockaddr *)&v4, sizeof v4);
 	if (rc < 0) {
 		kn_err_sys(e, KN_EK_HOST, "--probe: %.100s", addr);
+		if (e->sys == ECONNREFUSED)
+			kn_err_hint(e,
+			    "start a server: knit-sandbox serve --socket PATH --http "
+			    "%.100s",
+			    addr);
 		kn_fd_close(&fd);
 	}
 	return fd;

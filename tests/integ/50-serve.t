@@ -18,6 +18,9 @@ ks serve --probe "$S"
 is "$rc $(out)" "0 serving" "and so does the socket for tasks"
 ks serve --probe "$T/nobody" --alive
 is $rc 125 "--probe of nobody: 125"
+like "$(err)" "^hint: .*serve --socket PATH --http $T/nobody" "and of which server that is asked"
+ks serve --probe 127.0.0.1:1
+like "$rc $(err | tr '\n' ' ')" '^125 .*hint: .*--http 127.0.0.1:1' "nor on a port"
 ks run --connect "$S" -- sh -c 'echo out; echo err >&2; exit 5'
 is "$rc $(out) $(err)" "5 out err" "a command by way of the server: its streams and its status"
 ks run --connect "$S" -- head -c 4 /dev/zero
