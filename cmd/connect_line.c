@@ -228,6 +228,10 @@ kn_connect_read(
 	const char *error = json_string_value(json_object_get(root, "error"));
 
 	*a = (struct kn_connect_answer){ .json = root };
+	if (!root && n >= 7 && memcmp(line, "HTTP/1.", 7) == 0)
+		return kn_opt_refuse(e, "name the --socket of knit-sandbox serve",
+		    "--connect: who listens there speaks HTTP, as --http of a server: "
+		    "no task is taken");
 	if (verdict < 0) {
 		kn_err_set(e, KN_EK_LAUNCH,
 		    "the server's answer is no result line%s%.200s", error ? ": " : "",

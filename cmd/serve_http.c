@@ -71,25 +71,6 @@ kn_http_events(const struct kn_http *h)
 	return h->answer ? POLLOUT : POLLIN;
 }
 
-uint64_t
-kn_http_expire(struct kn_serve *s)
-{
-	uint64_t now = kn_clock_now(), next = 0;
-
-	for (size_t i = 0; i < KN_HTTP_MOST; i++) {
-		struct kn_http *h = &s->http[i];
-
-		/* A request may have come in time while we were stopped. */
-		if (h->fd >= 0 && h->by_ns <= now)
-			kn_http_ready(s, h, POLLIN | POLLOUT);
-		if (h->fd >= 0 && h->by_ns <= now)
-			kn_http_close(h);
-		else if (h->fd >= 0 && (!next || h->by_ns < next))
-			next = h->by_ns;
-	}
-	return next;
-}
-
 /* ---- the request ---- */
 
 /* "GET /path HTTP/1.1\r": the method, and the path without what follows a '?'. */
@@ -190,6 +171,12 @@ take(struct kn_serve *s, struct kn_http *h)
 
 	if (r < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
+	/* Somebody who speaks something else, as one with tasks, ends here: he is to
+	 * know with whom he speaks. */
+	if (r == 0 && h->got > 0) {
+		respond(s, h);
+		return;
+	}
 	if (r <= 0) {
 		kn_http_close(h);
 		return;
@@ -223,4 +210,34 @@ kn_http_ready(struct kn_serve *s, struct kn_http *h, short revents)
 	}
 	if (h->fd >= 0 && h->answer)
 		kn_http_close(h);
+}
+
+/* Its time is up: what came is answered as it is, if that can be done at once. */
+static void
+give_up(struct kn_serve *s, struct kn_http *h)
+{
+	if (!h->answer && h->got > 0) {
+		respond(s, h);
+		kn_http_ready(s, h, POLLOUT);
+	}
+	kn_http_close(h);
+}
+
+uint64_t
+kn_http_expire(struct kn_serve *s)
+{
+	uint64_t now = kn_clock_now(), next = 0;
+
+	for (size_t i = 0; i < KN_HTTP_MOST; i++) {
+		struct kn_http *h = &s->http[i];
+
+		/* A request may have come in time while we were stopped. */
+		if (h->fd >= 0 && h->by_ns <= now)
+			kn_http_ready(s, h, POLLIN | POLLOUT);
+		if (h->fd >= 0 && h->by_ns <= now)
+			give_up(s, h);
+		else if (h->fd >= 0 && (!next || h->by_ns < next))
+			next = h->by_ns;
+	}
+	return next;
 }

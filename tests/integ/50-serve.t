@@ -21,6 +21,17 @@ is $rc 125 "--probe of nobody: 125"
 like "$(err)" "^hint: .*serve --socket PATH --http $T/nobody" "and of which server that is asked"
 ks serve --probe 127.0.0.1:1
 like "$rc $(err | tr '\n' ' ')" '^125 .*hint: .*--http 127.0.0.1:1' "nor on a port"
+ks run --connect "$T/h" -- touch /tmp/x
+is $rc 125 "a command sent to --http: refused"
+one_clear_line 'speaks HTTP' "and what that is"
+like "$(err)" '^hint: .*--socket' "and what is meant"
+unlike "$(err)" 'may have run' "it did not run"
+head -c 100000 /dev/zero | "$KS" run --connect "$T/h" -- cat >"$T/out" 2>"$T/err"
+is $? 125 "with more than a request has"
+one_clear_line 'speaks HTTP' "that is told too"
+(echo '{"argv":["true"]}'; pause 9000) | "$KS" run --connect "$T/h" --tasks - >"$T/out" 2>"$T/err"
+is $? 125 "a batch that goes on: in a while"
+one_clear_line 'speaks HTTP' "and told the same"
 ks run --connect "$S" -- sh -c 'echo out; echo err >&2; exit 5'
 is "$rc $(out) $(err)" "5 out err" "a command by way of the server: its streams and its status"
 ks run --connect "$S" -- head -c 4 /dev/zero
