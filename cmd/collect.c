@@ -5,13 +5,41 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "cmd/opt.h"
 #include "ipc/err.h"
+#include "ipc/fd.h"
+
+static const char overwritten[] =
+    "nothing is overwritten: give another directory, or empty this one";
+
+/* What a task would find out only after it has run. A pattern may match anything, and
+ * of a name that is a directory's the files may be meant. */
+static int
+check(int fd, const char *dir, const char *const *names, size_t n, struct kn_err *e)
+{
+	struct stat st;
+
+	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) < 0) {
+		kn_err_sys(e, KN_EK_USAGE, "--out-dir: write to %s", dir);
+		kn_opt_hint_file(e, dir);
+		return -1;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (strpbrk(names[i], "*?[\\") ||
+		    fstatat(fd, names[i], &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    S_ISDIR(st.st_mode))
+			continue;
+		return kn_opt_refuse(e, overwritten,
+		    "--out-dir: %.100s is in %.100s already", names[i], dir);
+	}
+	return 0;
+}
 
 int
-kn_collect_open(const char *dir, struct kn_err *e)
+kn_collect_open(const char *dir, const char *const *names, size_t n, struct kn_err *e)
 {
 	int fd = -1;
 
@@ -21,6 +49,8 @@ kn_collect_open(const char *dir, struct kn_err *e)
 		kn_err_sys(e, KN_EK_USAGE, "--out-dir: open %s", dir);
 	if (fd < 0)
 		kn_opt_hint_file(e, dir);
+	else if (check(fd, dir, names, n, e) < 0)
+		kn_fd_close(&fd);
 	return fd;
 }
 
@@ -67,8 +97,7 @@ kn_collect(int dir, const struct knit_outcome *o, const struct kn_voice *v)
 			kn_say_take(&e, &err);
 			kn_err_wrap(&e, "--out-dir");
 			if (e.sys == EEXIST)
-				kn_err_hint(&e, "nothing is overwritten: give another "
-						"directory, or empty this one");
+				kn_err_hint(&e, "%s", overwritten);
 			kn_say_error(v, &e);
 			failed++;
 		}

@@ -278,8 +278,12 @@ open_all(struct single *s, struct kn_err *e)
 	if (!r->opt.stdin_path && is_directory(STDIN_FILENO))
 		return kn_opt_refuse(e, "give it a file, or </dev/null",
 		    "standard input is a directory");
-	if (r->opt.out_dir && (s->out_dir = kn_collect_open(r->opt.out_dir, e)) < 0)
-		return -1;
+	if (r->opt.out_dir) {
+		s->out_dir = kn_collect_open(
+		    r->opt.out_dir, r->opt.collect, r->opt.collect_n, e);
+		if (s->out_dir < 0)
+			return -1;
+	}
 	return make_job(s, e);
 }
 

@@ -95,6 +95,21 @@ rm -rf "$T/tmp/none"
 ks run --collect '*.txt' --out-dir "$T/tmp/out" -- sh -c 'echo again >r.txt'
 is "$rc $(cat "$T/tmp/out/r.txt")" "125 result" "--collect into a place that is taken: nothing is overwritten"
 like "$(err)" '^hint: nothing is overwritten' "--collect into a place that is taken: what to do"
+mkdir "$T/seen" && chmod 777 "$T/seen"
+ks run --collect r.txt --out-dir "$T/tmp/out" --bind "$T/seen:/seen" -- sh -c 'echo ran >/seen/x; echo again >r.txt'
+is "$rc $(ls "$T/seen") $(cat "$T/tmp/out/r.txt")" "125  result" "--collect of a name that is there already: before the command runs"
+one_clear_line "r.txt is in $T/tmp/out already" "which is said"
+like "$(err)" '^hint: nothing is overwritten' "and what to do"
+mkdir "$T/shut" && chmod 555 "$T/shut"
+if [ -z "$root" ]; then
+	ks run --collect r.txt --out-dir "$T/shut" --bind "$T/seen:/seen" -- sh -c 'echo ran >/seen/x; echo again >r.txt'
+	is "$rc $(ls "$T/seen")" "125 " "--out-dir that cannot be written to: before the command runs"
+	one_clear_line "--out-dir: write to $T/shut: " "which is said"
+	like "$(err)" "^hint: .*namei -l $T/shut" "and how to see why"
+else
+	not_here "a directory that root may not write to"
+fi
+chmod 755 "$T/shut"
 rm -rf "$T/tmp/out"
 
 # ---- tricks: C013, C014 ----
