@@ -15,6 +15,8 @@ static int text(
     struct kn_run_opts *, const struct kn_opt *, const char *, struct kn_err *);
 static int value(
     struct kn_run_opts *, const struct kn_opt *, const char *, struct kn_err *);
+static int number(
+    struct kn_run_opts *, const struct kn_opt *, const char *, struct kn_err *);
 static int duration(
     struct kn_run_opts *, const struct kn_opt *, const char *, struct kn_err *);
 static int size(
@@ -46,8 +48,8 @@ const struct kn_opt kn_opts[] = {
 	    NULL },
 	{ "set", "/PTR=VALUE", "one value of the policy, by JSON pointer; repeatable",
 	    set, 0, NULL },
-	{ "workers", "N", "sandboxes side by side (default: as many as CPUs)", value, 0,
-	    "/pool/workers" },
+	{ "workers", "N", "sandboxes side by side (default: as many as CPUs)", number,
+	    0, "/pool/workers" },
 	{ "launcher", "TYPE", "what starts a sandbox: bwrap, oci[:RUNTIME], direct",
 	    launcher, 0, "/launcher/type" },
 	{ "network", "none|host", "the network of the sandbox (default: none)", network,
@@ -67,9 +69,9 @@ const struct kn_opt kn_opts[] = {
 	    "/limits/task/cpu_ms" },
 	{ "memory", "SIZE", "memory limit of a task, as 256M", size, 0,
 	    "/limits/task/memory" },
-	{ "pids", "N", "limit of processes and threads of a task", value, 0,
+	{ "pids", "N", "limit of processes and threads of a task", number, 0,
 	    "/limits/task/pids" },
-	{ "retries", "N", "run a task again if its worker was lost", value, 0,
+	{ "retries", "N", "run a task again if its worker was lost", number, 0,
 	    "/pool/retries" },
 	{ "stdin", "FILE", "standard input of the command", text, AT(stdin_path),
 	    NULL },
@@ -215,6 +217,21 @@ static int
 value(struct kn_run_opts *o, const struct kn_opt *opt, const char *v, struct kn_err *e)
 {
 	return value_at(o, opt, opt->pointer, v, e);
+}
+
+/* Of what is none the policy would say that it is a string. */
+static int
+number(struct kn_run_opts *o, const struct kn_opt *opt, const char *v, struct kn_err *e)
+{
+	const char *digits = v + (*v == '-');
+	char hint[64];
+
+	if (!*digits || digits[strspn(digits, "0123456789")]) {
+		snprintf(hint, sizeof hint, "a whole number without a unit: --%s 4",
+		    opt->name);
+		return kn_opt_usage(e, opt, hint, "\"%.40s\" is no number", v);
+	}
+	return value(o, opt, v, e);
 }
 
 /* In a policy a bare number is milliseconds, to timeout(1) it is seconds: whoever

@@ -184,7 +184,9 @@ around_of(const char *count, bool around, bool is_bwrap, uint32_t *out_workers,
 		return kn_opt_refuse(e, "add --around", "--workers: of --around only");
 	if (count && (*count < '1' || *count > '9' || *end || n > WORKERS_MOST))
 		return kn_opt_refuse(e, "a number from 1 to 256",
-		    "--workers: \"%.20s\" is out of range", count);
+		    "--workers: \"%.20s\" is %s", count,
+		    *count < '0' || *count > '9' || *end ? "no number"
+							 : "out of range");
 	if (around && is_bwrap)
 		return kn_opt_refuse(e, NULL,
 		    "--around: seccomp, docker, k8s and systemd start this program");

@@ -41,17 +41,20 @@ take_mode(struct kn_serve_opts *o, const char *v, struct kn_err *e)
 	return 0;
 }
 
+/* unit: what it is a number of, which is not written; or NULL. */
 static int
-take_number(
-    const char *name, const char *v, unsigned most, unsigned *out, struct kn_err *e)
+take_number(const char *name, const char *unit, const char *v, unsigned most,
+    unsigned *out, struct kn_err *e)
 {
-	char *end, hint[64];
-	unsigned long n = strtoul(v, &end, 10);
+	size_t digits = strspn(v, "0123456789");
+	unsigned long n = strtoul(v, NULL, 10);
+	char hint[80];
 
-	if (v[0] < '0' || v[0] > '9' || *end || n < 1 || n > most) {
-		snprintf(hint, sizeof hint, "a number from 1 to %u", most);
-		return kn_opt_refuse(
-		    e, hint, "--%s: \"%.20s\" is out of range", name, v);
+	if (digits == 0 || v[digits] || n < 1 || n > most) {
+		snprintf(hint, sizeof hint, "%s%s from 1 to %u",
+		    unit ? unit : "a number", unit ? ", without a unit," : "", most);
+		return kn_opt_refuse(e, hint, "--%s: \"%.20s\" is %s", name, v,
+		    digits == 0 || v[digits] ? "no number" : "out of range");
 	}
 	*out = (unsigned)n;
 	return 0;
@@ -63,9 +66,11 @@ take_own(struct kn_serve_opts *o, const char *name, const char *v, struct kn_err
 	if (strcmp(name, "socket-mode") == 0)
 		return take_mode(o, v, e);
 	if (strcmp(name, "clients") == 0)
-		return take_number(name, v, KN_SERVE_CLIENTS_MOST, &o->clients, e);
+		return take_number(
+		    name, NULL, v, KN_SERVE_CLIENTS_MOST, &o->clients, e);
 	if (strcmp(name, "grace") == 0) {
-		if (take_number(name, v, KN_SERVE_GRACE_MOST, &o->grace_ms, e) < 0)
+		if (take_number(
+			name, "seconds", v, KN_SERVE_GRACE_MOST, &o->grace_ms, e) < 0)
 			return -1;
 		o->grace_ms *= 1000;
 		return 0;

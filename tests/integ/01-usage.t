@@ -60,6 +60,15 @@ hint '^looked for in the current directory, /' run --policy ./nosuch.json -- tru
 hint '^looked for in the current directory, /' policy explain ./nosuch.json
 hint '^there is no directory /nosuch' run --tasks /nosuch/x.jsonl
 hint '^did you mean' run --ro-bind "$T/polcy.json:/x" -- true
+hint '^seconds, without a unit, from 1 to' serve --socket "$T/s" --grace 5s
+hint '^a number from 1 to' serve --socket "$T/s" --clients many
+hint '^a whole number .*--workers 4' run --workers abc -- true
+hint '^a whole number .*--workers 4' serve --socket "$T/s" --workers 2x
+hint '^a whole number .*--pids 4' run --pids 3k -- true
+hint '^a number from 1 to 256' policy export --around --workers abc
+for n in "run --workers abc -- true" "serve --socket $T/s --grace 5s" "policy export --around --workers abc"; do
+	usage 'is no number' $n
+done
 hint '^did you mean --socket' serve --sokcet x
 hint '^did you mean knit-sandbox run' rnu -- true
 hint '^did you mean knit-sandbox policy show' policy shwo judge
