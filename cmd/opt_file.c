@@ -15,6 +15,13 @@
 
 enum { LOOK_AT = 2000 }; /* names of a folder: it is only a hint */
 
+/* A letter or a number is as near to any other one, as the processes in /proc are. */
+static bool
+says_nothing(const char *name)
+{
+	return strlen(name) < 2 || name[strspn(name, "0123456789")] == '\0';
+}
+
 /* The name in that folder which was meant by a misspelt one; fresh, or NULL. */
 static char *
 meant(const char *folder, const char *name)
@@ -29,7 +36,7 @@ meant(const char *folder, const char *name)
 	for (int i = 0; i < LOOK_AT && (x = readdir(d)); i++) {
 		unsigned edits = near.edits;
 
-		if (strcmp(x->d_name, ".") == 0 || strcmp(x->d_name, "..") == 0)
+		if (says_nothing(x->d_name) || strcmp(x->d_name, "..") == 0)
 			continue;
 		kn_near_try(&near, x->d_name);
 		if (near.edits < edits) { /* the next name takes this one's place */

@@ -55,6 +55,9 @@ hint '^--launcher oci:podman' run --launcher podman -- true
 printf '{"version":1,"launcher":{"type":"crun"}}\n' >"$T/policy.json"
 hint '^--launcher oci:crun' run --policy "$T/policy.json" -- true
 hint "^did you mean $T/policy.json\\?" run --policy "$T/polcy.json" -- true
+mkdir "$T/few" "$T/few/1" "$T/few/y"
+hint "^nothing in $T/few has such a name" run --stdin "$T/few/x" -- true
+hint '^nothing in /proc has such a name' run --collect a --out-dir /proc/x -- true
 hint '^the preset.s name is judge' run --policy judge.json -- true
 hint '^looked for in the current directory, /' run --policy ./nosuch.json -- true
 hint '^looked for in the current directory, /' policy explain ./nosuch.json
