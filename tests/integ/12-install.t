@@ -22,6 +22,16 @@ is "$(find "$dest" -path "$dest/usr/local" -prune -o -type f -print)" "" "nothin
 for page in man1/knit-sandbox.1 man3/knit-task.3 man3/libknit.3 man5/knit-tasks.5 man5/knit-policy.5 man7/knit-lifecycle.7 man7/knit-arena.7 man8/knit-serve.8; do
 	ok "page $page" test -s "$dest/usr/local/share/man/$page"
 done
+# Macros that swallow the rest of their line.
+if command -v mandoc >/dev/null; then
+	for page in "$dest"/usr/local/share/man/man*/*; do
+		mandoc -T utf8 -O width=200 "$page"
+	done 2>"$T/err" | sed 's/.\x08//g' >"$T/pages"
+	is "$(grep -c '””\| direct\]' "$T/pages")" 0 "the pages: a quotation or an option ends where it should"
+	at_least "$(grep -c . "$T/pages")" 1000 "the pages: rendered"
+else
+	not_here "no mandoc"
+fi
 ok "the schemas of task and result lines" test -n "$(find "$dest" -name '*.json' -path '*schema*')"
 ok "the presets, to read" test -s "$dest/usr/local/share/knit-sandbox/policies/default.json"
 watched "$inst" version
