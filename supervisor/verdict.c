@@ -195,9 +195,9 @@ often(const struct kn_verdict_in *in, int sys)
 			return "; has it the x bit, and is it where a task cannot "
 			       "write "
 			       "(/permissions/run)?";
-		return strchr(in->program, '/')
-			   ? "; has it the x bit (\"mode\":\"755\" of a task's file)?"
-			   : "";
+		return strchr(in->program, '/') ? "; has it the x bit (chmod +x; of a "
+						  "task's file \"mode\":\"755\")?"
+						: "";
 	case ENOEXEC:
 		return "; neither a program of this machine nor a script with #!";
 	case EAGAIN:
