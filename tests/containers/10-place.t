@@ -21,9 +21,10 @@ X
 v() {
 	js "$T/out" "by['$1']$2"
 }
-case $KNIT_PLACE in
-docker | podman)
-	# Docker mounts the groups read-only before 28, and no flag changes that; with root's
+case $KNIT_PLACE:${KNIT_LAUNCHER:-}:$root in
+docker:* | podman:* | *:oci:docker:)
+	# docker keeps the containers of an ordinary user in groups of its own. In a container:
+	# docker mounts the groups read-only before 28, and no flag changes that; with root's
 	# podman they belong to the container's root, and we are uid 1000.
 	ks run --memory 64M -- true
 	is "$rc" 125 "no group of its own: a limit of memory is refused"

@@ -9,6 +9,12 @@ user | system) ;;
 	exit 0
 	;;
 esac
+case ${KNIT_LAUNCHER:-}:$root in
+oci:docker:)
+	echo "1..0 # SKIP docker keeps the containers of an ordinary user in groups of its own"
+	exit 0
+	;;
+esac
 [ -n "$root" ] || XDG_RUNTIME_DIR=/run/user/$(id -u)
 hog='x = bytearray(1 << 30)'
 left_before
