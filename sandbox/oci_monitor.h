@@ -6,8 +6,17 @@
 #ifndef KN_SANDBOX_OCI_MONITOR_H
 #define KN_SANDBOX_OCI_MONITOR_H
 
-/* SIGKILL to the monitors of the caller's for the container of that name, and to all
- * below them. For who may call fork and exec: not async-signal-safe. How many. */
-unsigned kn_monitor_end(const char *name);
+#include <stdbool.h>
+
+enum { KN_MONITOR_ID_SIZE = 65 }; /* 64 digits, NUL */
+
+struct kn_monitored {
+	char id[KN_MONITOR_ID_SIZE]; /* of the container; "": none that can be one */
+	char runtime[8];	     /* the name of the program that keeps it */
+};
+
+/* SIGKILL to a monitor of the caller's for the container of that name, and to all below
+ * it; the runtime still has its notes of that container. false: there is none. */
+bool kn_monitor_end(const char *name, struct kn_monitored *out);
 
 #endif

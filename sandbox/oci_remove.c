@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -16,6 +17,7 @@
 
 #include "ipc/clock.h"
 #include "ipc/fd.h"
+#include "sandbox/host.h"
 #include "sandbox/oci_engine.h"
 #include "sandbox/oci_monitor.h"
 #include "sandbox/place.h"
@@ -25,7 +27,8 @@ enum {
 	CLIENT_MS = 5000, /* from a client's kill to its end */
 	PAUSE_FIRST_MS = 100,
 	PAUSE_MOST_MS = 1000,
-	DEAF_MOST = 2, /* times that an engine is asked which does not answer */
+	FORGOTTEN_MOST = 8, /* monitors of one name, of which there is one */
+	DEAF_MOST = 2,	    /* times that an engine is asked which does not answer */
 	/* So long after its client's end, as the note's time has it, a daemon makes
 	 * nothing any more. Less than KN_OCI_REMOVE_MS. */
 	MAKE_S = 30
@@ -92,6 +95,23 @@ is_late(const char *note)
 	return then > now || now - then > MAKE_S * KN_S_NS;
 }
 
+/* Of which podman knows nothing (oci_monitor.h): with what its runtime noted. */
+static void
+end_forgotten(const char *name, uint64_t deadline)
+{
+	char program[256];
+	struct kn_monitored m;
+	const char *const delete[] = { program, "delete", "--force", m.id, NULL };
+	bool said;
+
+	for (int i = 0; i < FORGOTTEN_MOST && kn_monitor_end(name, &m); i++)
+		if (m.id[0] != '\0' &&
+		    (strcmp(m.runtime, "crun") == 0 ||
+			strcmp(m.runtime, "runc") == 0) &&
+		    kn_host_find_program(m.runtime, program, sizeof program))
+			(void)ask(delete, deadline, &said);
+}
+
 /* A daemon that does not answer did not answer the client either which gave up by
  * itself, and what it had begun it removes when it starts (--rm). What was asked for
  * long ago is left to a start that finds the engine at work: its note stays. That there
@@ -122,7 +142,7 @@ remove_it(const struct kn_oci_removal *r, bool settled)
 		if (ask(list, deadline, &listed) == 0) {
 			if (!listed && (settled || is_late(r->note))) {
 				if (podman)
-					kn_monitor_end(r->id);
+					end_forgotten(r->id, deadline);
 				kn_place_done(r->note);
 				return;
 			}

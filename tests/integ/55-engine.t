@@ -6,11 +6,11 @@ unset KNIT_LAUNCHER KNIT_IMAGE # (tap.sh) each run names its own
 . "$(dirname "$0")/../lib/tap.sh"
 e=$T/engine
 mkdir "$e" "$e/asked" "$e/making" "$e/made" "$T/bin"
-printf '#!/bin/sh\ne=%s\n' "$e" >"$T/bin/docker"
+printf '#!/bin/sh\ne=%s PY=%s nap=299.%s\n' "$e" "$PY" $$ >"$T/bin/docker"
 cat >>"$T/bin/docker" <<'X'
 # As docker, whose daemon makes what it was asked for when it comes to it, or podman, which
 # makes it itself.
-echo "$*" >>"$e/log"
+[ "$1" = image ] || echo "$*" >>"$e/log"
 if [ -e "$e/down" ]; then
 	echo "cannot connect to the engine" >&2
 	exit 1
@@ -31,6 +31,12 @@ run)
 	fi
 	if [ "${0##*/}" = podman ]; then
 		: >"$e/made/$id"
+		# (a monitor, called as podman's is)
+		[ ! -e "$e/forget" ] || "$PY" -S -c 'import os, sys
+if os.fork() == 0:
+    os.setsid()
+    os.closerange(0, 9)
+    os.execv("/bin/sh", ["/usr/bin/conmon", "-c", "sleep %s; :" % sys.argv[2], "-r", "/usr/bin/crun", "-n", sys.argv[1]])' "$id" $nap
 		echo made >>"$e/did"
 	else
 		: >"$e/asked/$id"
@@ -164,6 +170,28 @@ is "$rc" 137 "killed while a container is being made"
 on docker
 is "$(made)" "" "killed while a container is being made: the next start removes it"
 is "$left $(mine)" "0 " "killed while a container is being made: no process and no note is left"
+rm "$e/refuse"
+
+: >"$e/forget"
+: >"$e/did"
+# (not watched, which would end the monitor)
+# shellcheck disable=SC2086
+"$PY" -S "$t_lib/over.py" $over -- "$KS" run --launcher oci:podman --workers 1 --tasks "$T/tasks" >"$T/out" 2>"$T/err" &
+sup=$!
+wait_lines "$e/did" 1
+pause 300
+kill -9 $sup
+wait $sup 2>/dev/null
+pause 300
+monitors() {
+	ps -eo stat,args | grep -c "^[^Z].*conmon -c [s]leep 299[.]$$"
+}
+is "$(monitors)" 1 "(its monitor stays, and what it has begun)"
+rm "$e/forget"
+: >"$e/refuse"
+on podman
+is "$(monitors) $(pgrep -f "^sleep 299[.]$$")" "0 " "killed while podman starts a container: the next start ends what podman knows nothing of"
+is "$(find "$e/made" -type f) $(mine)" " " "killed while podman starts a container: no note is left"
 rm "$e/refuse"
 
 echo 0 >"$e/late"
