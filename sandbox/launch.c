@@ -238,6 +238,11 @@ static int
 build(struct kn_launcher *l, struct kn_err *e)
 {
 	size_t user_n = 0;
+	/* A group that no worker can be in holds nothing: what stands in has to know.
+	 */
+	bool no_cgroups = l->host->no_cgroups ||
+			  (l->ops->lacks != NULL &&
+			      l->ops->lacks(l->policy, KN_LAYER_CG_MEMORY) != NULL);
 
 	if (l->ops->needs_place &&
 	    kn_place_open(l->pool_id, l->place, sizeof(l->place), e) < 0)
@@ -252,7 +257,7 @@ build(struct kn_launcher *l, struct kn_err *e)
 		return -1;
 	if (l->ops->prepare(l, e) < 0 || kn_launch_prefix(l, e) < 0)
 		return -1;
-	if (kn_cgroup_open_from(l->host->no_cgroups ? NULL : l->pool_id, l->worker_n,
+	if (kn_cgroup_open_from(no_cgroups ? NULL : l->pool_id, l->worker_n,
 		!l->host->stay, l->policy->task_cpus, &l->cgroup, e) < 0 ||
 	    kn_launch_layers(l->policy, l->host, l->cgroup, &l->layers, e) < 0)
 		return -1;

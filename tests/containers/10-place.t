@@ -33,6 +33,10 @@ docker:* | podman:* | *:oci:docker:)
 	is "$rc $(js "$T/report" '[L[0]["layers"][l] for l in ("cgroup.memory", "cgroup.pids", "cgroup.cpu")]')" \
 		"0 ['degraded', 'degraded', 'degraded']" "no group of its own: without a limit it runs, and all three are said to be degraded"
 	rm -f "$T/report"
+	# What stands in holds of a task's own limits what it can.
+	ks run --tasks "$T/tasks" --workers 1
+	is "$(v hog '["verdict"]') $(v fits '["verdict"]') $(v bomb '["stdout"].strip()')" "memory ok 15" \
+		"no group of its own: memory is watched, and processes are counted by the kernel"
 	;;
 *)
 	ks run --tasks "$T/tasks" --workers 1
