@@ -20,6 +20,8 @@
 #include "sandbox/place.h"
 
 enum {
+	END_MS = 1000,
+	END_ENGINE_MS = 10000,
 	FEW_BINDS = 16,	  /* not worth a look at the limit */
 	FDS_BESIDES = 512 /* what the rest of the program has open */
 };
@@ -357,6 +359,16 @@ const char *
 kn_launcher_program(const struct kn_launcher *l)
 {
 	return l->program;
+}
+
+unsigned
+kn_launcher_end_ms(const struct kn_launcher *l)
+{
+	bool engine = l != NULL && l->policy->launcher == KN_LAUNCHER_OCI &&
+		      (l->policy->runtime == KN_RUNTIME_PODMAN ||
+			  l->policy->runtime == KN_RUNTIME_DOCKER);
+
+	return engine ? END_ENGINE_MS : END_MS;
 }
 
 const char *const *

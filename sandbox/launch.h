@@ -73,6 +73,9 @@ void kn_launch_kill(struct kn_launcher *l, uint32_t w, const struct kn_launched 
 void kn_launch_await_gone(const struct kn_launched *lw);
 /* After the reap: release cgroup directories and descriptors. Waits for nobody. */
 void kn_launch_release(struct kn_launcher *l, uint32_t w, struct kn_launched *lw);
+/* How many ms the launcher's process may live on after its sandbox: the client of an
+ * engine removes the container first. l may be NULL. */
+unsigned kn_launcher_end_ms(const struct kn_launcher *l);
 /* The path of the launcher's program; owned by the launcher. */
 const char *kn_launcher_program(const struct kn_launcher *l);
 /* The whole argument vector as it would be executed, for --dry-run: NULL-terminated,

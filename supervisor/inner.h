@@ -42,7 +42,6 @@ enum {
 	KN_TASK_FDS_MAX = KN_MSG_FDS_MAX - 3,
 	KN_DOORBELL_MS = 1000, /* look anyway after this long without a bell */
 	KN_GONE_MS = 5000,    /* launcher reaped, but somebody still holds the socket */
-	KN_DEAF_MS = 1000,    /* socket closed, but its launcher lives on */
 	KN_IDLE_RINGS = 4096, /* rings without cause, beyond one per result */
 	KN_UNTOLD_MAX = 2 * KN_SLOTS,
 	KN_UNANSWERED_MAX = 32,

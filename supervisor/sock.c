@@ -179,7 +179,8 @@ kn_view_socket(struct kn_wk *w)
 		}
 		w->sock_eof = true;
 		if (!w->reaped)
-			w->gone_by_ns = kn_clock_now() + KN_DEAF_MS * KN_MS_NS;
+			w->gone_by_ns = kn_clock_after_ms(
+			    kn_clock_now(), kn_launcher_end_ms(s->launcher));
 		kn_loop_del(&s->loop, &w->w_sock);
 	}
 }

@@ -190,6 +190,11 @@ is "$(monitors)" 1 "(its monitor stays, and what it has begun)"
 rm "$e/forget"
 : >"$e/refuse"
 on podman
+t_try=0
+while { [ "$(monitors)" != 0 ] || [ -n "$(mine)" ]; } && [ $t_try -lt 400 ]; do
+	pause 50
+	t_try=$((t_try + 1))
+done
 is "$(monitors) $(pgrep -f "^sleep 299[.]$$")" "0 " "killed while podman starts a container: the next start ends what podman knows nothing of"
 is "$(find "$e/made" -type f) $(mine)" " " "killed while podman starts a container: no note is left"
 rm "$e/refuse"
