@@ -130,7 +130,10 @@ X
 ks run --tasks "$T/tasks" --ro-bind "$T/h:/h" --workers 4
 is "$(js "$T/out" 'sorted({by["n%d" % i]["verdict"] for i in range(6)})')" "['ok']" "kill_all: neighbours alive"
 is "$(js "$T/out" 'sorted({by["k%d" % i]["verdict"] for i in range(6)})')" "['ok']" "kill_all: a verdict of its own"
-is "$(js "$T/out" '[by["l%d" % i]["stdout"][:5] for i in range(6)] == ["WORKS"] * 6')" yes "fork_bomb: neighbours work (C088)"
+# (an image has no entry for the task's user, which it asks for)
+works=WORKS
+[ -z "${KNIT_IMAGE:-}" ] || works='BROKEN: identity (KeyError'
+is "$(js "$T/out" "[by['l%d' % i]['stdout'].startswith('$works') for i in range(6)] == [True] * 6")" yes "fork_bomb: neighbours work (C088)"
 
 # ---- amounts ----
 h "BLOCKED memory" "$small" mem_hog --mib 256
@@ -221,12 +224,16 @@ chmod -R u+rwx "$T/tmp/out"
 rm -rf "$T/tmp/out"
 
 # ---- ordinary ----
-h WORKS "" legit_task.py
-cat >"$T/python.json" <<'X'
-{"version": 1, "extends": "python", "allow_degraded": ["cgroup.memory", "cgroup.pids", "cgroup.cpu"]}
-X
-h WORKS "--policy $T/python.json" legit_task.py
-command -v git >/dev/null && h WORKS "" legit_task.py --git
+if [ -z "${KNIT_IMAGE:-}" ]; then
+	h WORKS "" legit_task.py
+	cat >"$T/python.json" <<-'X'
+		{"version": 1, "extends": "python", "allow_degraded": ["cgroup.memory", "cgroup.pids", "cgroup.cpu"]}
+	X
+	h WORKS "--policy $T/python.json" legit_task.py
+	command -v git >/dev/null && h WORKS "" legit_task.py --git
+else
+	not_here "legit_task.py asks for its user, of which an image knows nothing"
+fi
 
 sed 's/^/# /' "$T/matrix"
 if [ -n "${HARNESS_ACTIVE-}" ]; then # prove shows only failures: the matrix on stderr
