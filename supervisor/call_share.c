@@ -254,7 +254,7 @@ kn_share_flush(struct kn_sup *s)
 static bool
 may_claim(const struct kn_wk *w)
 {
-	return w->live && w->ready && !w->stop_acked;
+	return w->live && w->ready && !w->ready_untold && !w->stop_acked;
 }
 
 /* The task of a publication in this bank. */

@@ -136,6 +136,8 @@ struct kn_wk {
 	uint32_t index, incarnation;
 	bool live; /* between SPAWNED and GONE */
 	bool ready, stopping, stop_acked;
+	bool ready_untold; /* READY waits for older events: the core knows no claim yet
+			    */
 	bool reaped, sock_eof;
 	bool unread; /* its socket could not be read: not all it said is known */
 	uint64_t gone_by_ns; /* reaped: GONE at latest then; deaf: killed then; or 0 */

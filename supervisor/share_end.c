@@ -147,7 +147,7 @@ pass_on(struct kn_wk *w, struct kn_entry *e)
 
 		if (other == w || !is_among(o->held[c], (int)o->held_n[c], e))
 			continue;
-		if (other->live && other->ready)
+		if (other->live && other->ready && !other->ready_untold)
 			kn_share_claimed(other, e);
 		return;
 	}

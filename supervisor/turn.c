@@ -12,6 +12,7 @@
 #include "ipc/bell.h"
 #include "ipc/clock.h"
 #include "supervisor/inner.h"
+#include "supervisor/share.h"
 
 enum {
 	STALL_NS = 20 * 1000 * 1000,
@@ -84,15 +85,34 @@ is_stale(const struct kn_sup *s, const struct kn_event *ev)
 	       (!s->entry[ev->task].task || !s->entry[ev->task].cancel_sent);
 }
 
+/* Whose READY this is, if it lives. What it claimed while that waited behind older
+ * events the core can hear of only now: of a claim by a worker that starts it makes
+ * nothing, and the task would be nobody's. */
+static struct kn_wk *
+who_is_ready(struct kn_sup *s, const struct kn_event *ev)
+{
+	struct kn_wk *w = ev->type == KN_EV_READY && ev->worker < s->worker_n
+			      ? &s->wk[ev->worker]
+			      : NULL;
+
+	if (!w || w->incarnation != ev->incarnation)
+		return NULL;
+	w->ready_untold = false;
+	return s->share && w->live && w->ready ? w : NULL;
+}
+
 static void
 step(struct kn_sup *s, const struct kn_event *ev)
 {
+	struct kn_wk *ready = who_is_ready(s, ev);
 	size_t n = is_stale(s, ev) ? 0 : kn_pool_step(s->pool, ev, s->actions);
 
 	s->step_ns = ev->now_ns;
 	s->steps++;
 	for (size_t i = 0; i < n; i++)
 		kn_act_do(s, &s->actions[i]);
+	if (ready)
+		kn_share_ready(ready);
 }
 
 void

@@ -186,14 +186,12 @@ kn_view_ready(struct kn_wk *w)
 {
 	struct kn_event ev = event(w, KN_EV_READY);
 
-	w->ready = w->lw.up = true;
+	w->ready = w->ready_untold = w->lw.up = true;
 	count_ready(w->sup);
 	KN_LOG(&w->sup->log, KN_NS_LIFECYCLE, (int)w->index,
 	    "ready pid=%d after=%lluus", (int)w->lw.proc.pid,
 	    (unsigned long long)((ev.now_ns - w->spawned_ns) / 1000));
 	kn_turn_feed(w->sup, &ev);
-	if (w->sup->share)
-		kn_share_ready(w);
 }
 
 /* It was sent before the answer to the ping. */

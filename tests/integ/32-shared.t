@@ -112,6 +112,23 @@ is "$(js "$T/out" '[by[i]["verdict"] for i in ("queued", "run", "run2", "done", 
 	"['cancelled', 'cancelled', 'cancelled', 'ok', 'ok']" "cancel: queued and running are cancelled, what is done stays"
 is "$(js "$T/out" 'sum(r["verdict"] == "invalid" for r in L)')" 1 "cancel: an unknown id is invalid"
 
+# A cancellation that waits just then is carried out on what the new worker has claimed.
+late=
+for i in $(some 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20); do
+	: >"$T/out"
+	timeout "$(($(scaled 20000) / 1000))" "$KS" run --quiet --module "$basic" --workers 2 --steal shared --tasks - <"$T/in" >"$T/out" 2>"$T/err" &
+	pid=$!
+	exec 3>"$T/in"
+	printf '%s\n' '{"id":"done","call":"echo"}' '{"id":"run","call":"until_aborted"}' '{"id":"run2","call":"until_aborted"}' >&3
+	until grep -q '"done"' "$T/out"; do sleep 0.001; done
+	sleep "0.00$((i % 10))"
+	printf '%s\n' '{"cancel":"run"}' '{"cancel":"run2"}' >&3
+	exec 3>&-
+	wait $pid
+	[ "$(js "$T/out" 'by["run"]["verdict"] + by["run2"]["verdict"]')" = cancelledcancelled ] || late="$late $i"
+done
+is "$late" "" "cancelled while another worker gets ready: what that has claimed is ended too"
+
 # ---- lies ----
 lies() { # HOW
 	"$PY" - "$1" >"$T/tasks" <<'X'
