@@ -163,7 +163,8 @@ kn_launch_boot(struct kn_launcher *l, uint32_t w, uint32_t incarnation,
 		kn_fd_close(&fds[i]);
 	free(b.binds);
 	free((void *)(uintptr_t)b.run);
-	/* Also after one that failed: an engine that refuses has what a dead one left. */
+	/* Also after one that failed: an engine that refuses has what a dead one left.
+	 */
 	if (!l->swept) {
 		l->swept = true;
 		kn_cgroup_sweep();
