@@ -26,9 +26,11 @@ struct fixture {
 };
 
 static void
-make(struct fixture *f)
+make_n(struct fixture *f, uint32_t workers, uint32_t bank, uint32_t recycle_tasks)
 {
-	struct kn_pool_config c = { .worker_n = 1,
+	struct kn_pool_config c = { .worker_n = workers,
+		.bank_size = bank,
+		.recycle_tasks = recycle_tasks,
 		.task_max = 8,
 		.lane_depth = 4,
 		.start_ms = 1000,
@@ -46,15 +48,32 @@ make(struct fixture *f)
 }
 
 static void
-feed(struct fixture *f, enum kn_event_type type, uint32_t task)
+make(struct fixture *f)
+{
+	make_n(f, 1, 0, 0);
+}
+
+/* Of worker `w`, about a task in the lane of worker `from`. */
+static void
+feed_of(struct fixture *f, uint32_t w, uint32_t from, enum kn_event_type type,
+    uint32_t task)
 {
 	struct kn_event ev = { .type = type,
 		.now_ns = f->now_ns,
+		.worker = w,
+		.from = from,
+		.moved = from != w,
 		.task = task,
 		.gen = f->p->task[task].gen,
-		.incarnation = f->p->worker[0].incarnation };
+		.incarnation = f->p->worker[w].incarnation };
 
 	f->n = kn_pool_step(f->p, &ev, f->out);
+}
+
+static void
+feed(struct fixture *f, enum kn_event_type type, uint32_t task)
+{
+	feed_of(f, 0, 0, type, task);
 }
 
 static unsigned
@@ -358,6 +377,31 @@ who_has_stopped_and_then_lies_is_lost(void **state)
 	assert_int_equal(lost_when_gone(&f), 1);
 }
 
+/* It claimed from the bank before it saw that it is to stop. */
+static void
+who_has_stopped_with_a_task_claimed_is_lost(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	make_n(&f, 2, 2, 1);
+	feed(&f, KN_EV_SUBMIT, 0);
+	feed(&f, KN_EV_SUBMIT, 1);
+	for (uint32_t w = 0; w < 2; w++) {
+		feed_of(&f, w, w, KN_EV_SPAWNED, 0);
+		feed_of(&f, w, w, KN_EV_READY, 0);
+	}
+	feed(&f, KN_EV_PUBLISHED, 0);
+	feed(&f, KN_EV_CLAIMED, 0);
+	feed_of(&f, 1, 1, KN_EV_PUBLISHED, 1);
+	feed(&f, KN_EV_RESULT, 0);
+	assert_int_equal(f.p->worker[0].state, KN_WORKER_STOPPING);
+	feed_of(&f, 0, 1, KN_EV_CLAIMED, 1);
+	feed(&f, KN_EV_STOP_ACKED, 0);
+	assert_int_equal(f.p->worker[0].claimed_n, 1);
+	assert_int_equal(lost_when_gone(&f), 1);
+}
+
 static void
 a_gen_is_never_0(void **state)
 {
@@ -389,6 +433,7 @@ main(void)
 		cmocka_unit_test(who_has_stopped_and_ends_late_is_not_lost),
 		cmocka_unit_test(who_is_slow_to_hear_and_holds_nothing_is_not_lost),
 		cmocka_unit_test(who_has_stopped_and_then_lies_is_lost),
+		cmocka_unit_test(who_has_stopped_with_a_task_claimed_is_lost),
 		cmocka_unit_test(a_gen_is_never_0),
 	};
 
