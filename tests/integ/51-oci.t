@@ -96,6 +96,7 @@ if [ -n "${KNIT_IMAGE:-}" ]; then
 		is "$seen" "" "an image's own check of health is not run"
 		kill -9 $sup
 		wait $sup 2>/dev/null
+		ks run $oci -- true # removes what that one left
 		volumes=$("$runtime" volume ls -q | sort)
 		mkdir "$T/tree/real"
 		echo real >"$T/tree/real/f"
