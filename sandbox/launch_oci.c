@@ -91,6 +91,23 @@ fill_sources(const struct kn_launcher *l, struct kn_oci *o)
 	}
 }
 
+/* Where two are at one place only the last is bound: an engine refuses the second. */
+static void
+drop_covered(const struct kn_launcher *l, struct kn_oci *o)
+{
+	const struct kn_mount *m = l->policy->fs.mounts;
+	size_t n = l->policy->fs.mount_n;
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < n && o->source[i] != NULL; k++) {
+			bool after = m[k].user == m[i].user ? k > i : m[k].user;
+
+			if (after && o->source[k] != NULL &&
+			    strcmp(m[k].at, m[i].at) == 0)
+				o->source[i] = NULL;
+		}
+}
+
 static int
 make_argv(struct kn_launcher *l, struct kn_oci *o, uint32_t w, struct kn_err *e)
 {
@@ -156,6 +173,7 @@ prepare(struct kn_launcher *l, struct kn_err *e)
 	snprintf(o->masks[0], sizeof(o->masks[0]), "%s/mask-f", l->place);
 	snprintf(o->masks[1], sizeof(o->masks[1]), "%s/mask-d", l->place);
 	fill_sources(l, o);
+	drop_covered(l, o);
 	for (uint32_t w = 0; w < l->worker_n; w++)
 		if (make_argv(l, o, w, e) < 0)
 			return -1;
@@ -362,6 +380,7 @@ static const struct kn_launch_sign signs[] = {
 	{ "/proc/self/fd/4", true, false, KN_LACK_MEMFD },
 	{ "no such file or directory", false, false, KN_LACK_NONE },
 	{ "No such file or directory", false, false, KN_LACK_NONE },
+	{ "source path does not exist", false, false, KN_LACK_NONE }, /* docker */
 };
 
 static void

@@ -49,7 +49,7 @@ cd - >/dev/null || exit 1
 
 # Read-only root, private places.
 ks run -- sh -c 'for d in / /usr /usr/bin /etc /dev /proc /lib /bin; do touch "$d/knit-x" 2>/dev/null && echo "wrote $d"; done; true'
-is "$(out)" "" "no directory of the system is writable"
+is "$rc:$(out)" "0:" "no directory of the system is writable"
 ks run -- sh -c 'for d in /tmp /dev/shm /task .; do touch "$d/x" || echo "no $d"; done; echo "$TMPDIR" >/tmp/t; T=$(mktemp -d) && test -d "$T" && echo fine'
 is "$(out)" fine "/tmp, /dev/shm, /task and mktemp work (C152)"
 ks run -- sh -c 'head -c 200M /dev/zero >/tmp/big; s=$?; wc -c </tmp/big; exit $s'
@@ -120,10 +120,10 @@ ks run -- sh -c 'ls -d /proc/[0-9]* | wc -l'
 at_most "$(out)" 6 "a task sees its own few processes"
 for f in environ mem maps fd/0 root/ cwd/ exe; do
 	ks run -- sh -c 'cat "/proc/1/$0" 2>/dev/null | grep -q . && echo readable; ls "/proc/1/$0" 2>/dev/null | grep -q . && [ "$0" != mem ] && [ "$0" != environ ] && [ "$0" != maps ] && echo listed; true' $f
-	is "$(out)" "" "/proc/1/$f: nothing comes out"
+	is "$rc:$(out)" "0:" "/proc/1/$f: nothing comes out"
 done
 ks run -- sh -c 'echo x 2>/dev/null >/proc/1/mem && echo wrote; echo x 2>/dev/null >/proc/sys/kernel/core_pattern && echo wrote; echo b 2>/dev/null >/proc/sysrq-trigger && echo wrote; true'
-is "$(out)" "" "/proc/1/mem, core_pattern, sysrq-trigger: not writable (C036)"
+is "$rc:$(out)" "0:" "/proc/1/mem, core_pattern, sysrq-trigger: not writable (C036)"
 
 # ---- network ----
 for family in AF_INET AF_INET6 AF_UNIX AF_NETLINK AF_PACKET; do

@@ -33,7 +33,7 @@ is "$(out)" old "it is not taken away"
 ok "and has kept everything" test ! -e "$T/src/sub/x"
 policy '' '"src"'
 ks run --policy "$T/p.json" -- sh -c 'cat /work/f; ls /work'
-is "$(out)" "" "denied as a whole"
+is "$rc:$(out)" "2:" "denied as a whole"
 for bad in '"overlay":"src/f","at":"/work"' '"overlay":"src","at":"/tmp/x"' '"overlay":"src","at":"/a:b"'; do
 	printf '{"version":1,"filesystem":{"mounts":[{%s}]}}' "$bad" >"$T/p.json"
 	ks run --policy "$T/p.json" -- true
