@@ -60,22 +60,46 @@ check_ids(const struct kn_launcher *l, struct kn_err *e)
 	return 0;
 }
 
+static bool
+is_below(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	return path != NULL && strncmp(path, dir, n) == 0 &&
+	       (path[n] == '/' || path[n] == '\0');
+}
+
 /* Whether an engine is told to work below dir (TMPDIR, HOME, ...). */
 static bool
-is_engine_told(const char *dir, size_t n)
+is_engine_told(const char *dir)
 {
 	for (char *const *v = kn_engine_env(); *v != NULL; v++) {
 		const char *value = strchr(*v, '=');
 
-		if (value != NULL && strncmp(value + 1, dir, n) == 0)
+		if (value != NULL && is_below(value + 1, dir))
 			return true;
 	}
 	return false;
 }
 
-/* A directory to mount the private tmpfs over, in the child's own mount namespace:
- * one that hides neither the launcher's program, nor what it works in, nor any path
- * that it is told to bind. */
+/* Whether the launcher would miss something with a mount over dir: its program or what
+ * is before it, what it works in, or a path that it is told to show. */
+static bool
+is_needed(const struct kn_launcher *l, const char *dir)
+{
+	const struct kn_policy *p = l->policy;
+	bool needed = is_below(l->program, dir) || is_below(l->exec, dir) ||
+		      is_below(l->place, dir) || is_below(p->rootfs, dir) ||
+		      is_engine_told(dir);
+
+	for (size_t i = 0; i < p->prefix_n; i++)
+		needed |= is_below(p->prefix[i], dir);
+	for (size_t i = 0; i < p->fs.mount_n; i++)
+		needed |= l->binds[i].fd < 0 && is_below(l->binds[i].path, dir);
+	return needed;
+}
+
+/* A directory to mount the private tmpfs over, in the child's own mount namespace. */
 static const char *
 choose_mount_dir(const struct kn_launcher *l)
 {
@@ -83,22 +107,10 @@ choose_mount_dir(const struct kn_launcher *l)
 		"/srv" };
 
 	for (size_t i = 0; i < sizeof(candidates) / sizeof(candidates[0]); i++) {
-		size_t n = strlen(candidates[i]);
 		struct stat st;
-		bool free_here = lstat(candidates[i], &st) == 0 &&
-				 S_ISDIR(st.st_mode) &&
-				 strncmp(l->program, candidates[i], n) != 0 &&
-				 strncmp(l->place, candidates[i], n) != 0 &&
-				 !is_engine_told(candidates[i], n);
 
-		for (size_t j = 0; free_here && j < l->policy->fs.mount_n; j++) {
-			const struct kn_bind *b = &l->binds[j];
-
-			if (b->fd < 0 && b->path != NULL &&
-			    strncmp(b->path, candidates[i], n) == 0)
-				free_here = false;
-		}
-		if (free_here)
+		if (lstat(candidates[i], &st) == 0 && S_ISDIR(st.st_mode) &&
+		    !is_needed(l, candidates[i]))
 			return candidates[i];
 	}
 	return NULL;
@@ -149,8 +161,10 @@ plan_child_binds(struct kn_launcher *l, size_t user_n, struct kn_err *e)
 	return 0;
 }
 
-int
-kn_launch_prefix(struct kn_launcher *l, struct kn_err *e)
+/* What is executed: the launcher's program, or that of launcher.prefix in its place. It
+ * has no environment, PATH neither, so it is looked for here. */
+static int
+find_exec(struct kn_launcher *l, struct kn_err *e)
 {
 	const struct kn_policy *p = l->policy;
 	const char *path = getenv("PATH"), *name;
@@ -177,6 +191,14 @@ kn_launch_prefix(struct kn_launcher *l, struct kn_err *e)
 	if (l->exec[0] == '\0' || access(l->exec, X_OK) < 0)
 		return kn_err_set(
 		    e, KN_EK_CONFIG, "/launcher/prefix: %.100s: no such program", name);
+	return 0;
+}
+
+static int
+prepend_prefix(struct kn_launcher *l, struct kn_err *e)
+{
+	const struct kn_policy *p = l->policy;
+
 	if (kn_argv_prepend(&l->argv, p->prefix, p->prefix_n, e) < 0)
 		return -1;
 	return kn_argv_prepend(&l->packed, p->prefix, p->prefix_n, e);
@@ -249,15 +271,15 @@ build(struct kn_launcher *l, struct kn_err *e)
 	if (l->ops->needs_place &&
 	    kn_place_open(l->pool_id, l->place, sizeof(l->place), e) < 0)
 		return -1;
-	if (l->ops->find(l, e) < 0 || check_ids(l, e) < 0 || raise_nofile(l, e) < 0 ||
-	    kn_bind_resolve(l->policy, &l->binds, e) < 0)
+	if (l->ops->find(l, e) < 0 || find_exec(l, e) < 0 || check_ids(l, e) < 0 ||
+	    raise_nofile(l, e) < 0 || kn_bind_resolve(l->policy, &l->binds, e) < 0)
 		return -1;
 	for (size_t i = 0; i < l->policy->fs.mount_n; i++)
 		user_n += l->binds[i].fd >= 0;
 	if (l->host->root && !l->ops->no_mounts && user_n > 0 &&
 	    plan_child_binds(l, user_n, e) < 0)
 		return -1;
-	if (l->ops->prepare(l, e) < 0 || kn_launch_prefix(l, e) < 0)
+	if (l->ops->prepare(l, e) < 0 || prepend_prefix(l, e) < 0)
 		return -1;
 	if (kn_cgroup_open_from(no_cgroups ? NULL : l->pool_id, l->worker_n,
 		!l->host->stay, l->policy->task_cpus, &l->cgroup, e) < 0 ||

@@ -63,8 +63,9 @@ hint_cause(
 
 	if (s->cause == KN_LACK_NONE) {
 		kn_err_hint(e,
-		    "a bind source went away after it was checked, or %s may not enter "
-		    "a folder above it",
+		    "a bind source that is not there went away after it was checked, "
+		    "or "
+		    "%s may not enter a folder above it",
 		    l->ops->name);
 	} else if (s->userns) {
 		kn_lack_hint_userns(eperm ? EPERM : 0, root, e);
@@ -107,7 +108,8 @@ kn_launch_explain(const struct kn_launcher *l, const char *stderr_text, int wait
 	for (size_t i = 0; i < l->ops->sign_n; i++) {
 		const struct kn_launch_sign *s = &l->ops->signs[i];
 
-		if (strstr(shown, s->sign) == NULL)
+		/* (the line may be too long to be shown whole) */
+		if (memmem(line, n, s->sign, strlen(s->sign)) == NULL)
 			continue;
 		kn_err_set(e, s->host ? KN_EK_HOST : KN_EK_LAUNCH, "%s", shown);
 		hint_cause(l, s, e);

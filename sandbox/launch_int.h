@@ -142,8 +142,4 @@ struct kn_launcher {
 int kn_launch_layers(const struct kn_policy *p, const struct kn_host *h,
     const struct kn_cgroup *g, struct kn_layers *out, struct kn_err *e);
 
-/* launcher.prefix: what is executed in the launcher's place, and executes it. It has no
- * environment, PATH neither, so it is looked for here. */
-int kn_launch_prefix(struct kn_launcher *l, struct kn_err *e);
-
 #endif

@@ -84,6 +84,16 @@ hint_cause(const struct kn_launcher *l, struct kn_err *e)
 	}
 }
 
+/* What a bind of the child's is of. */
+static const char *
+child_source(const struct kn_launcher *l, uint32_t index)
+{
+	for (size_t i = 0; i < l->policy->fs.mount_n; i++)
+		if (l->binds[i].fd == l->child_binds[index].fd)
+			return l->binds[i].path;
+	return l->child_binds[index].path;
+}
+
 static int
 start_error(const struct kn_launcher *l, const struct kn_step_err *r, struct kn_err *e)
 {
@@ -96,11 +106,13 @@ start_error(const struct kn_launcher *l, const struct kn_step_err *r, struct kn_
 		kn_err_sys(e, KN_EK_LAUNCH, "execute %s", l->exec);
 	else if (of_bind && r->index < l->child_bind_n)
 		kn_err_sys(e, KN_EK_LAUNCH, "%s (%s)", kn_launch_step_text(step),
-		    l->child_binds[r->index].path);
+		    child_source(l, r->index));
 	else
 		kn_err_sys(e, KN_EK_LAUNCH, "%s", kn_launch_step_text(step));
 	if (step == KN_STEP_EXEC && r->sys == EACCES)
 		kn_lack_hint(KN_LACK_BWRAP_UNREACHABLE, l->host->uid == 0, e);
+	else if (of_bind && r->sys == ENOENT)
+		kn_err_hint(e, "it went away after it was checked");
 	hint_cause(l, e);
 	return -1;
 }

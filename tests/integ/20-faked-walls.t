@@ -33,7 +33,8 @@ else
 	not_here "Landlock without scopes cannot be looked at"
 fi
 faked setsid 'session'
-faked prctl 'no_new_privs|capabilit|mount namespace|bwrap|join the worker.s cgroup'
+# (the last is podman's, whose monitor is not told of its container's end)
+faked prctl 'no_new_privs|capabilit|mount namespace|bwrap|join the worker.s cgroup|attach socket'
 faked capset 'capabilit|mount namespace|bwrap'
 faked mount 'mount|root|bwrap'
 # (the last is crun's, of a network that is not its own)

@@ -59,9 +59,9 @@ fs '"mounts":[{"bind":"'"$T"'/data","at":"/d"},{"bind":"'"$T"'/work","at":"/w"}]
 	sh -c 'cat /d/c.key /w/pub /w/.env /d/d/.env; cat /d/a.csv'
 is "$(out)" open "deny goes by the file, by the place inside, and by ** in all binds"
 fs '"read":["data"],"deny":["link/c.key"]' sh -c "cat $T/data/c.key"
-is "$(out)" "" "denied by the name of a link, hidden by its own"
+is "$rc:$(out)" "1:" "denied by the name of a link, hidden by its own"
 fs '"read":["data"],"deny":["data"]' sh -c "ls $T/data; cat $T/data/a.csv"
-is "$(out)" "" "what is denied as a whole is hidden as a whole"
+is "$rc:$(out)" "1:" "what is denied as a whole is hidden as a whole"
 fs '"deny":["/usr/share","/etc/passwd"]' sh -c 'ls /usr/share; cat /etc/passwd; echo on'
 is "$(out)" on "deny reaches into the system root"
 fs '"write":["work"],"deny":["work/hooks"]' sh -c "cd $T/work; ls hooks hooks2; touch hooks/x; rm hooks; mv hooks h; ln -sfn . hooks; echo ran"
@@ -187,5 +187,26 @@ fs '"read":["many"],"deny":["many/*"]' true
 is $rc 125 "more than the limit: refused (C020)"
 like "$(err)" '600 .*at most 500' "and the limit is named (C020)"
 rm -rf "$T/home/.ssh"
+
+# ---- what is before the launcher ----
+# As root a bind is brought where something is mounted over a directory of ours alone,
+# which may be the one that this lies in. And it may take away what was checked.
+mkdir -m 777 "$T/any"
+mkdir "$T/any/goes"
+printf '#!/bin/sh\n[ ! -e %s/go ] || rmdir %s/any/goes\nexec "$@"\n' "$T" "$T" >"$T/first"
+chmod 755 "$T/first"
+if [ -z "$direct" ]; then
+	told=
+	[ -n "$engine" ] || told="-u TMPDIR -u HOME"
+	# shellcheck disable=SC2086
+	watched env $told "$KS" run --set "/launcher/prefix=[\"$T/first\"]" --ro-bind "$T/any/goes:/srv" -- ls -d /srv
+	is "$rc $(out)" "0 /srv" "a program before the launcher is found beside a bind"
+	: >"$T/go"
+	ks run --set "/launcher/prefix=[\"$T/first\"]" --ro-bind "$T/any/goes:/srv" -- ls -d /srv
+	is $rc 125 "a bind's source that goes away after the check: refused"
+	like "$(err)" "$T/any/goes" "and named"
+	like "$(err)" '^hint: .*went away' "and what became of it"
+fi
+rm -rf "$T/any" "$T/go"
 left_after "paths"
 done_testing
