@@ -24,7 +24,7 @@ begin() { # ARGS...
 	init=
 	while [ -z "$init" ] && [ $t_try -lt 400 ]; do
 		pause 50
-		init=$(cat /proc/$outer/task/$outer/children)
+		init=$(cat /proc/$outer/task/$outer/children 2>/dev/null)
 		init=${init%% *}
 		t_try=$((t_try + 1))
 	done
@@ -108,7 +108,7 @@ while [ ! -e "$T/deaf" ] && [ $t_try -lt 400 ]; do
 	pause 50
 	t_try=$((t_try + 1))
 done
-begin run --quiet --connect "$T/deaf" -- true
+begin run --connect "$T/deaf" --quiet -- true
 wait_lines "$T/came" 1
 kill -TERM "$init"
 wait $outer
