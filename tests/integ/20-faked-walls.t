@@ -5,6 +5,10 @@
 # success exist. strace plays one; the answer must be 125 with a line that names the step.
 # As root in a mount namespace of our own: a fake there once covered the machine's /tmp.
 . "$(dirname "$0")/../lib/tap.sh"
+if [ "${KNIT_LAUNCHER:-}" = oci:docker ]; then
+	echo "1..0 # SKIP the stub is started by docker's daemon: strace of ours does not see it"
+	exit 0
+fi
 if ! command -v strace >/dev/null || ! strace -f -o /dev/null -e trace=getppid -e inject=getppid:retval=0 true 2>/dev/null; then
 	skip "no strace here that can inject" "walls that are faked"
 	done_testing

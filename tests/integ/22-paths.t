@@ -62,8 +62,12 @@ fs '"read":["data"],"deny":["link/c.key"]' sh -c "cat $T/data/c.key"
 is "$rc:$(out)" "1:" "denied by the name of a link, hidden by its own"
 fs '"read":["data"],"deny":["data"]' sh -c "ls $T/data; cat $T/data/a.csv"
 is "$rc:$(out)" "1:" "what is denied as a whole is hidden as a whole"
-fs '"deny":["/usr/share","/etc/passwd"]' sh -c 'ls /usr/share; cat /etc/passwd; echo on'
-is "$(out)" on "deny reaches into the system root"
+if [ -z "${KNIT_IMAGE:-}" ]; then
+	fs '"deny":["/usr/share","/etc/passwd"]' sh -c 'ls /usr/share; cat /etc/passwd; echo on'
+	is "$(out)" on "deny reaches into the system root"
+else
+	not_here "deny is of what is bound, and not of an image's own files"
+fi
 fs '"write":["work"],"deny":["work/hooks"]' sh -c "cd $T/work; ls hooks hooks2; touch hooks/x; rm hooks; mv hooks h; ln -sfn . hooks; echo ran"
 is "$rc $(out | grep -v : | tr '\n' ' ')" "0 ran " "deny of a link to a directory: the task runs (C009)"
 is "$(readlink "$T/work/hooks") $(ls "$T/work/hooks2")" "hooks2 " "and both names are protected (C009)"
