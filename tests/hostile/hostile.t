@@ -161,7 +161,7 @@ at_most $((free_before - free_after)) 262144 "the host's file system lost no spa
 cat >"$T/kill.json" <<'X'
 {"version": 1, "extends": "default", "on_output_limit": "kill"}
 X
-printf '{"id":"f","argv":["/h/output_flood","--kib","4096"],"limits":{"task":{"stdout":"64K","stderr":"64K"}}}\n{"id":"full","argv":["/h/output_flood","--full"],"limits":{"task":{"stdout":"64K","stderr":"64K"}},"timeouts":{"hard_ms":%d}}\n{"id":"one","argv":["/h/output_flood","--kib","1"]}\n' "$(scaled 3000)" >"$T/tasks"
+printf '{"id":"f","argv":["/h/output_flood","--kib","4096"],"limits":{"task":{"stdout":"64K","stderr":"64K"}}}\n{"id":"full","argv":["/h/output_flood","--full","--kib","1000000000"],"limits":{"task":{"stdout":"64K","stderr":"64K"}},"timeouts":{"hard_ms":%d}}\n{"id":"one","argv":["/h/output_flood","--kib","1"]}\n' "$(scaled 1000)" >"$T/tasks"
 ks run --tasks "$T/tasks" --ro-bind "$T/h:/h" --workers 2
 is "$(js "$T/out" 'by["f"]["stdout_truncated"] and len(raw(by["f"])) <= 65 * 1024')" yes "output_flood: captured bytes stop at the limit"
 is "$(js "$T/out" 'by["full"]["verdict"]')" timeout "output_flood --full: meets its deadline, not its end"
